@@ -1,10 +1,10 @@
-/* The tree of calls: numbers for texts and for paths, equal ones for equal ones. */
+/* The call tree: strings and paths to numbers, equal ones to equal numbers. */
 #include <string.h>
 
 #include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
 
-/* ---- begin and end ---- */
+/* ---- init and fini ---- */
 
 bool marey__calls_init(struct marey__calls *calls)
 {
@@ -39,8 +39,8 @@ void marey__calls_fini(struct marey__calls *calls)
 /* ---- texts ---- */
 
 /*
- * The number of a key, and of its element in `array`, which has room for it. `*kept` is the text of a new one, else NULL.
- * MAREY__NO_CALL on out of memory.
+ * The number of a key, and of its element in `array`, which is grown if needed. `*kept` is the stored text of a new
+ * key, else NULL. MAREY__NO_CALL on out of memory.
  */
 static uint32_t number_key(struct marey__calls *calls, struct marey__names *keys,
                            const struct marey__buf *key, void *array, size_t *cap, size_t size,
@@ -57,7 +57,7 @@ static uint32_t number_key(struct marey__calls *calls, struct marey__names *keys
     number_key((calls), &(calls)->of##_keys, (key), &(calls)->of##s, &(calls)->of##s_cap,          \
                sizeof *(calls)->of##s, (kept))
 
-/* A text and the zero after it; texts of a key are found again one after the other. */
+/* A text and its NUL; the texts of a key follow one another. */
 static void put_text(struct marey__buf *key, const char *text)
 {
     marey__buf_put(key, text, strlen(text) + 1);
@@ -122,7 +122,7 @@ uint32_t marey__calls_thread(struct marey__calls *calls, const struct marey__cal
         *made = *thread;
         made->name = "";
     }
-    /* Whoever knows its name: of several profiles not all may. */
+    /* Of several profiles of a thread, not all may have its name. */
     if (made->name[0] == '\0' && thread->name[0] != '\0')
         made->name = marey__arena_text(&calls->texts, thread->name, strlen(thread->name));
     if (made->name == NULL) {
@@ -155,7 +155,7 @@ void marey__call_node_add(struct marey__call_node *into, const struct marey__cal
     into->max_ns = MAREY__MAX(into->max_ns, from->max_ns);
 }
 
-/* ---- ways of looking at it ---- */
+/* ---- views ---- */
 
 static uint64_t take_away(uint64_t *from, double ns)
 {
@@ -184,10 +184,12 @@ uint64_t marey__calls_subtract(struct marey__calls *calls)
     return taken_ns;
 }
 
-/* Parents come first, so one pass finds what is below an import, and one from the end takes its time out above. */
+/*
+ * Parents come first, so one forward pass marks everything below an import and subtracts its time from its ancestors.
+ */
 bool marey__calls_drop_startup(struct marey__calls *calls)
 {
-    if (calls->from_ranges) /* files of other profilers stay as they are */
+    if (calls->from_ranges) /* files of other profilers are not changed */
         return true;
     uint8_t *const flags MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *flags);
     uint32_t *const map MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *map);

@@ -1,6 +1,6 @@
 /*
- * Ranges as calls: what an imported profile of cProfile, or any recording without a call profiler, has. A name is a
- * function; its file and line are those of the first site that is called so.
+ * Ranges as calls, for imported cProfile files and recordings without a call profiler. A name is a function; its file
+ * and line are those of the first site with that name.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static bool name_function(struct turning *t, uint32_t name, const struct marey_s
     const struct marey__call_function function = {
         .name = text.failed ? "" : text.data,
         .qualified = site->name,
-        .file = has_file ? site->file : "~", /* as profiles of Python say of what has none */
+        .file = has_file ? site->file : "~", /* "~" is what Python profiles write if there is no file */
         .module = site->category,
         .line = site->line,
         .kind = has_file ? MAREY__CALL_PYTHON : MAREY__CALL_BUILTIN,
@@ -30,7 +30,7 @@ static bool name_function(struct turning *t, uint32_t name, const struct marey_s
     return t->functions[name] != MAREY__NO_CALL;
 }
 
-/* By site, so that the first one of each name is the one that counts; names without a site are themselves. */
+/* In order of sites, so that the first site of each name is used; a name without a site stands for itself. */
 static bool name_functions(struct turning *t)
 {
     const struct marey__process_walk *const walk = &t->walk;
@@ -77,7 +77,7 @@ static bool add_lane(struct turning *t, const struct marey__lane_walk *lane, uin
     return true;
 }
 
-/* Totals from self times, of the nodes from `first` on: of ranges that overlap, shared time counts once. */
+/* Totals from self times, for the nodes from `first` on: where ranges overlap, shared time counts once. */
 static void sum_nodes(struct marey__calls *calls, size_t first)
 {
     for (size_t i = first; i < calls->n_nodes; i++)

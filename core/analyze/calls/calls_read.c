@@ -1,9 +1,9 @@
 /*
- * Blocks CALLS to the tree of calls. Numbers of a log hold for one profile of one process; here they become those of the
- * tree. Ticks are added up as they are and become nanoseconds once, at the end of a process.
+ * Reads CALLS blocks into the call tree. Numbers in a log are valid for one profile of one process; here they are
+ * mapped to the tree's. Ticks are added up and converted to nanoseconds once, at the end of a process.
  *
- * Every number comes from outside. One that leads nowhere ends the reading of its block; what the block said before is
- * kept, because definitions in it may be all there are.
+ * All numbers are untrusted. An invalid one ends its block; earlier entries of the block are kept, because later blocks
+ * may depend on its definitions.
  */
 #include <math.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 
 enum { MAX_PROFILES = 1 << 12, MAX_NUMBER = 1 << 26 };
 
-/* What a number of the log represents, plus one; 0: not defined. */
+/* The meaning of a number in the log, plus one; 0: not defined. */
 struct number {
     uint32_t is;
 };
 
 struct local_node {
     uint32_t is;       /* the node of the tree; 0: not defined */
-    uint32_t function; /* for what is said of it later */
+    uint32_t function; /* for later entries about it */
     uint64_t calls, resumes, self, total, max;
 };
 
@@ -39,17 +39,17 @@ struct reading {
     struct marey__calls *calls;
     const struct marey_process *process;
     uint64_t process_key;
-    uint64_t max_number; /* of anything in this log: definitions take bytes */
+    uint64_t max_number; /* limit for any number in this log: definitions take bytes */
     double ns_per_tick;
     struct profile *profiles;
     size_t n_profiles, profiles_cap;
-    struct profile *now; /* whose entries come; NULL: not said */
+    struct profile *now; /* the profile of the current entries; NULL: not yet known */
     struct marey__payload_taker taker;
 };
 
 /* ---- numbers ---- */
 
-/* A place for number `number`, which must be new; NULL on out of memory, or for a number that cannot be. */
+/* The slot of number `number`, which must be new; NULL on out of memory, or if it is out of range. */
 static void *define(struct reading *r, struct marey__sparse *in, uint64_t number, size_t size)
 {
     if (number == 0 || number > r->max_number)
@@ -59,7 +59,7 @@ static void *define(struct reading *r, struct marey__sparse *in, uint64_t number
     return at;
 }
 
-/* NO_CALL, on out of memory, becomes 0: not defined. */
+/* MAREY__NO_CALL (out of memory) becomes 0: not defined. */
 static bool set_number(struct reading *r, struct number *at, uint32_t is)
 {
     r->taker.failed |= is == MAREY__NO_CALL;
@@ -67,7 +67,7 @@ static bool set_number(struct reading *r, struct number *at, uint32_t is)
     return !r->taker.failed;
 }
 
-/* What a number represents, `none` for 0; MAREY__NO_CALL when it was not defined. */
+/* The meaning of a number, `none` for 0; MAREY__NO_CALL if not defined. */
 static uint32_t look_up(const struct reading *r, const struct marey__sparse *in, uint64_t number,
                         uint32_t none)
 {
@@ -87,7 +87,7 @@ static struct local_node *node_of(const struct reading *r, uint64_t number)
     return node != NULL && node->is != 0 ? node : NULL;
 }
 
-/* ---- entries; false when they lead nowhere, or on out of memory ---- */
+/* ---- entries; these return false for invalid ones, or on out of memory ---- */
 
 static bool take_profile(struct reading *r, const struct marey__payload_entry *e)
 {
@@ -191,7 +191,7 @@ static bool take_entry(void *ctx, struct marey__payload_entry *e)
     struct reading *const r = ctx;
     if (e->tag == 'P')
         return take_profile(r, e);
-    if (r->now == NULL || e->begins_block) /* each block says whose it is */
+    if (r->now == NULL || e->begins_block) /* each block names its profile */
         return false;
     switch (e->tag) {
     case 'F':
@@ -216,7 +216,7 @@ static bool take_entry(void *ctx, struct marey__payload_entry *e)
 static uint64_t to_ns(uint64_t ticks, double ns_per_tick)
 {
     const double ns = (double)ticks * ns_per_tick + 0.5;
-    /* Sums of what a damaged file claims must not run over; 2^60 ns are 36 years. */
+    /* Limits sums from a damaged file; 2^60 ns are 36 years. */
     return ns < 0x1p60 ? (uint64_t)ns : UINT64_C(1) << 60;
 }
 
@@ -238,7 +238,7 @@ static void add_profile(struct marey__calls *calls, const struct profile *profil
         marey__call_node_add(&calls->nodes[node->is], &sums);
         n_calls += node->calls;
     }
-    /* A mean by calls, as far as it has come. */
+    /* A mean weighted by calls, updated for each profile. */
     const double all = *cost_calls + (double)n_calls;
     if (all > 0)
         calls->cost_ps = (uint64_t)(((double)calls->cost_ps * *cost_calls +
@@ -258,7 +258,7 @@ static void profile_fini(struct profile *profile)
     marey__sparse_fini(&profile->nodes);
 }
 
-/* The node of the tree that a profile of the process calls `node`; 0: none. */
+/* The tree's node for `node` of the process's profile `profile`; 0: none. */
 static uint32_t find_node(struct reading *r, uint64_t profile, uint64_t node)
 {
     for (size_t i = 0; i < r->n_profiles; i++)
@@ -273,8 +273,8 @@ static uint32_t find_node(struct reading *r, uint64_t profile, uint64_t node)
 /*
  * ---- GPU time ----
  *
- * A record CALL_NODE after a LAUNCH has the node of the profile that launched; the work of that correlation, whenever it
- * comes and on any stream, is time of that node.
+ * A record CALL_NODE after a LAUNCH has the profile node that launched. The work of that correlation, at any later time
+ * and on any stream, counts for that node.
  */
 
 struct launch {
@@ -291,7 +291,7 @@ struct gpu_reading {
     struct launch *launches;
     struct work *works;
     size_t n_launches, launches_cap, n_works, works_cap;
-    uint64_t *last; /* by lane: the correlation that was launched last; 0: none */
+    uint64_t *last; /* by lane: correlation of the latest launch; 0: none */
 };
 
 static bool take_launch(struct gpu_reading *r, uint32_t lane, const uint64_t *words)
@@ -303,7 +303,7 @@ static bool take_launch(struct gpu_reading *r, uint32_t lane, const uint64_t *wo
         return true;
     const uint32_t node = find_node(r->reading, words[1], words[2]);
     if (node == 0)
-        return true; /* of a block that is damaged */
+        return true; /* of a damaged block */
     if (!MAREY__PUSH(r->launches, r->n_launches, r->launches_cap,
                      (struct launch){r->last[lane], node}))
         return false;
@@ -359,7 +359,7 @@ static marey_status read_gpu(struct marey__calls *calls, marey_recording *record
     struct gpu_reading r = {.reading = reading};
     if (!marey__has_streams(recording, process->index))
         return MAREY_OK;
-    /* A recording that still grows may show lanes that opened after we looked; numbers have a limit. */
+    /* A recording that still grows may have lanes opened since then; their numbers are limited. */
     r.last = marey__calloc((size_t)MAREY__MAX_LANES, sizeof *r.last);
     MAREY__TRY_MEMORY(r.last != NULL);
     const marey_status status =
@@ -385,7 +385,7 @@ static marey_status read_process(struct marey__calls *calls, marey_recording *re
                         .process = marey_recording_process(recording, process),
                         .process_key = key,
                         .ns_per_tick = marey__recording_ns_per_tick(recording, process),
-                        /* Packed at most 512 to one, five bytes for a definition at least. */
+                        /* compressed at most 512:1, and at least five bytes per definition */
                         .max_number = MAREY__MIN(size * 103, (uint64_t)MAX_NUMBER)};
     r.taker = (struct marey__payload_taker){.take = take_entry, .ctx = &r};
     if (!marey__recording_has_payload(recording, process, MAREY__PAYLOAD_CALLS))
@@ -423,7 +423,7 @@ marey_status marey__calls_read(struct marey__calls *calls, marey_recording *cons
     if (from_ranges && marey__samples_are_there(recordings, n))
         return marey__calls_read_samples(calls, recordings, n, NULL, false);
     MAREY__TRY_MEMORY(marey__calls_init(calls));
-    /* Ranges that were made of another tool's samples count samples. */
+    /* Ranges made from another tool's samples count samples. */
     calls->from_samples = from_ranges && marey__samples_are_imported(recordings, n);
     calls->from_ranges = from_ranges && !calls->from_samples;
     marey_status status = MAREY_OK;

@@ -1,4 +1,4 @@
-/* The report of calls: tables of functions and of pairs of them, of paths, shapes and threads, and of the whole. */
+/* The report of calls: tables of functions, of callers and callees, of paths, shapes and threads, and the totals. */
 #include <stdio.h>
 #include <string.h>
 
@@ -221,10 +221,10 @@ static bool put_paths(struct marey__calls_report *report)
 
 /* ---- shapes ---- */
 
-/* A function with one of its signatures. */
+/* A function with one signature. */
 struct shape {
     uint32_t function, signature;
-    uint64_t function_ns; /* of all its signatures, to have the heaviest first */
+    uint64_t function_ns; /* of all its signatures, for sorting the heaviest first */
     const struct marey__call_sum *sum;
 };
 
@@ -232,7 +232,7 @@ MAREY__ORDER(by_function_and_time, struct shape,
              MAREY__DOWN(function_ns) MAREY__UP(function) MAREY__DOWN(sum->total_ns)
                  MAREY__UP(signature))
 
-/* Total time for each element that was handed in; 0 when that is not known. */
+/* Total time per element of the arguments; 0 if unknown. */
 static double per_element(const struct marey__calls *calls, const struct shape *shape)
 {
     const double elements =
@@ -255,7 +255,7 @@ static void put_shape(marey_table *table, const struct marey__calls *calls,
                    RATIO(sum->total_ns, shape->function_ns));
 }
 
-/* Those of one function, `n` of them. */
+/* The `n` shapes of one function. */
 static void put_shapes_of(struct marey__calls_report *report, const struct shape *shapes, size_t n)
 {
     const struct marey__calls *const calls = &report->calls;
@@ -330,7 +330,7 @@ static bool put_threads(struct marey__calls_report *report)
     return !failed;
 }
 
-/* ---- the whole ---- */
+/* ---- totals ---- */
 
 static const char *timer_of(const struct marey__calls *calls)
 {
@@ -339,7 +339,7 @@ static const char *timer_of(const struct marey__calls *calls)
                                                           : "wall";
 }
 
-/* Whose calls are not all here. A call is counted when it ends, and counts are written every 5 s. */
+/* Notes processes without their last calls. A call is counted when it ends, and counts are written every 5 s. */
 static void put_missing(marey_table *notes, uint32_t n, const char *one, const char *several)
 {
     if (n == 1)
@@ -458,7 +458,7 @@ static void sort_tables(struct marey__calls_report *report)
     const char *const sort = report->options.sort;
     for (size_t i = 0; i < MAREY__COUNT_OF(plain); i++)
         marey__table_order(report->tables[plain[i]], orders, sort);
-    /* By function, and within one as asked; the sort is stable. */
+    /* By function, and within it in the selected order; the sort is stable. */
     for (size_t i = 0; i < MAREY__COUNT_OF(pairs); i++) {
         marey__table_order(report->tables[pairs[i]], orders,
                            strcmp(sort, "percall") == 0 || strcmp(sort, "-percall") == 0 ? "total"
@@ -547,7 +547,7 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
     return marey__calls_are_there(recordings, n);
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"callers", MAREY_SETTING_TEXT, "NAME", "who called NAME, a name or a pattern"},

@@ -1,4 +1,4 @@
-/* Calls for a terminal: a line about the whole, one table, notes. Functions are written as cProfile's table does. */
+/* Calls for a terminal: a summary line, one table, notes. Functions are written as in cProfile's table. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const struct marey__function_table shown[] = {
     {0},
 };
 
-/* ---- the whole ---- */
+/* ---- summary line ---- */
 
 static marey_status put_totals(struct marey__answer *answer)
 {

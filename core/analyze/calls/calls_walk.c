@@ -1,9 +1,9 @@
 /*
- * What follows from the tree of calls: sums by function, or by function and signature, and by caller and callee.
+ * Sums from the call tree: by function, by function and signature, and by caller and callee.
  *
- * The tree is walked once, depth first. On the way down each function, and each pair of caller and callee, is counted up; a
- * call that finds its function at 0 is a primitive one, and its total time counts. So cProfile counts, too, and recursion
- * through others is seen as well as direct one.
+ * One depth-first walk. On the way down, a counter is incremented for each function and each pair of caller and callee.
+ * A call whose function has the count 0 is a primitive one, and only its total time counts. This matches cProfile, and
+ * handles indirect as well as direct recursion.
  */
 #include <string.h>
 
@@ -13,14 +13,14 @@ enum { NO_EDGE = 0 };
 
 /* ---- edges ---- */
 
-/* The number of an edge, from 1, made when new; NO_EDGE on out of memory. */
+/* The number of an edge, from 1, created if needed; NO_EDGE on out of memory. */
 static uint32_t number_edge(struct marey__call_sums *sums, uint32_t caller, uint32_t callee)
 {
     const uint64_t key = marey__pair_key(caller, callee);
     return MAREY__MAP_NUMBER(&sums->by_key, sums->edges, sums->n_edges, sums->edges_cap, key);
 }
 
-/* Of each node the edge that leads to it: from a function, not from nothing and not from "(other paths)". */
+/* Find the edge that leads to each node, unless its caller is the root or "(other paths)". */
 static bool find_edges(struct marey__call_sums *sums, const struct marey__calls *calls,
                        uint32_t *edges)
 {
@@ -39,7 +39,7 @@ static bool find_edges(struct marey__call_sums *sums, const struct marey__calls 
 
 /* ---- the walk ---- */
 
-/* Children of a node as a list, in the order of the nodes. */
+/* Children of each node as a list, in the order of the nodes. */
 struct lists {
     uint32_t *first, *next;
 };
@@ -67,7 +67,7 @@ struct walk {
     struct marey__call_sums *sums;
     const struct marey__calls *calls;
     const uint32_t *edges;  /* by node */
-    const uint64_t *gpu_ns; /* by node, with what is below */
+    const uint64_t *gpu_ns; /* by node, including its descendants */
     uint32_t *active;       /* by entity: how often it is on the path */
     uint32_t *active_edges; /* by edge */
 };
@@ -117,7 +117,7 @@ static void walk_tree(struct walk *w, const struct lists *lists)
             at = lists->first[at];
             continue;
         }
-        /* Up to a node that has another beside it. */
+        /* Go up to a node with a further sibling. */
         leave(w, at);
         while (at != 0 && lists->next[at] == 0) {
             at = w->calls->nodes[at].parent;

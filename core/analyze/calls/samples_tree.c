@@ -1,9 +1,9 @@
 /*
- * Samples as a tree of calls: what profilers' files, flame graphs, comparisons and pages are made of. A path has as many calls as there are
- * samples with it, and the time that these represent; its own is that of samples which end there.
+ * Samples as a call tree, for profile files, flame graphs, comparisons and pages. A path's calls are its samples, and
+ * its time is the time they represent; its self time is that of samples which end there.
  *
- * Rounds repeat the same few stacks. They are added up by thread and stack first; each path is then made once, and counts go
- * from the innermost node outwards.
+ * Rounds repeat a few stacks, so samples are first summed by thread and stack. Each path is then created once, and
+ * counts are propagated from the innermost node outwards.
  */
 #include <stdlib.h>
 
@@ -22,14 +22,14 @@ struct adding {
     struct sum *sums;
     size_t n_sums, sums_cap;
     struct marey__key_map by_key;
-    bool shows_imports, is_complete; /* as marey__samples_choose() has them */
-    uint32_t *threads;   /* by thread of the samples: the tree's, plus one; 0: not made */
-    uint32_t *functions; /* by function of the samples, then by location, as well */
+    bool shows_imports, is_complete; /* as in marey__samples_choose() */
+    uint32_t *threads;   /* by thread of the samples: the tree's, plus one; 0: not created */
+    uint32_t *functions; /* by function of the samples, followed by those by location */
     uint32_t n_functions;
     struct path {
         uint32_t thread, node; /* of the tree, the thread plus one */
-    } * nodes;                 /* by stack: where its latest thread has it */
-    uint32_t *frames;          /* of the stack at hand that have no node yet, the innermost first */
+    } * nodes;                 /* by stack: its node for the latest thread */
+    uint32_t *frames;          /* frames of the current stack without a node, innermost first */
     size_t frames_cap;
 };
 
@@ -66,7 +66,7 @@ static uint32_t thread_of(struct adding *a, uint32_t thread)
     return number;
 }
 
-/* Of location 0, a thread that ran no Python. Top-level code has a function for each line that ran. */
+/* The function of location 0 is a thread without Python. Top-level code has a function per executed line. */
 static uint32_t function_of(struct adding *a, uint32_t location)
 {
     const struct marey_samples_location at = marey_samples_get_location(a->set->samples, location);
@@ -102,8 +102,8 @@ static bool is_hidden(const struct adding *a, uint32_t location)
 }
 
 /*
- * The node of the thread's stack; 0 on out of memory. Sums come by thread: a frame that an earlier stack of the thread has
- * gets its node from there. A hidden frame has the node of the frame around it.
+ * The node of the thread's stack; 0 on out of memory. Sums are ordered by thread, so frames shared with an earlier
+ * stack of the thread reuse its nodes. A hidden frame has the node of the frame around it.
  */
 static uint32_t node_of(struct adding *a, uint32_t thread, uint32_t stack)
 {

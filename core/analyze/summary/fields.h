@@ -1,5 +1,5 @@
 /*
- * fields: the rows of a merge as tables of fields, by which summary_bytes.c packs and joins them.
+ * fields: describes the rows of a merge, for summary_bytes.c to serialize and join them.
  */
 #ifndef MAREY_ANALYZE_SUMMARY_FIELDS_H
 #define MAREY_ANALYZE_SUMMARY_FIELDS_H
@@ -11,7 +11,7 @@
 /* ---- fields ---- */
 
 enum kind {
-    U32, /* 32 bits, of any sign */
+    U32, /* 32 bits, signed or not */
     U64,
     U128,
     SKETCH,
@@ -33,11 +33,11 @@ struct field {
     enum kind kind;
 };
 
-/* Who adds a field to one of these packs it here, where others need it, and makes VERSION one higher. */
+/* When adding a field to one of these, serialize it below if other processes need it, and increment VERSION. */
 #define HAS_SIZE(type, size)                                                                       \
-    static_assert(sizeof(struct type) == (size), "a new field may have to be packed as well")
+    static_assert(sizeof(struct type) == (size), "a new field may need to be serialized")
 HAS_SIZE(marey_process,
-         432); /* what only runs have is not packed, nor is what only a walk over the log needs */
+         432); /* members used only by a run or by the walk over the log are not serialized */
 HAS_SIZE(marey_lane_info, 32);
 HAS_SIZE(marey_site_info, 48);
 HAS_SIZE(marey__name_stats, 112);
@@ -49,7 +49,7 @@ HAS_SIZE(marey__iteration_row, 272);
 HAS_SIZE(marey__outlier_row, 40);
 HAS_SIZE(marey__span, 64);
 HAS_SIZE(marey__rank_step, 24);
-HAS_SIZE(marey__phase_stats, 40); /* late_ns is of the walk only */
+HAS_SIZE(marey__phase_stats, 40); /* late_ns is used only by the walk */
 HAS_SIZE(marey__merged_work, 120);
 HAS_SIZE(marey__gpu_range, 24);
 HAS_SIZE(marey__iteration_merge, 432);
@@ -235,7 +235,7 @@ static inline bool is_epoch_valid(const void *row)
     return ((const struct marey__epoch_row *)row)->span.kind <= MAREY__SPAN_PHASE;
 }
 
-/* A list of rows in a merge: one for each name, or any number that belong to processes. */
+/* A list of rows in a merge: one per name, or any number belonging to processes. */
 enum list_kind { ROWS, BY_NAME, BY_EVERY_NAME };
 static const struct list {
     enum list_kind kind;

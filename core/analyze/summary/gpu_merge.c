@@ -1,6 +1,6 @@
 /*
- * The GPU work of one process, added to that of those before: by name and kind, and by the name of the ranges that
- * launched it. Of ranges within ranges of one name, the outermost counts, as for times on the host.
+ * Adds the GPU work of one process to the sums: by name and kind, and by the name of the ranges that launched it. Of
+ * nested ranges with one name, the outermost counts, as for host times.
  */
 #include "analyze/summary/internal.h"
 
@@ -45,14 +45,14 @@ static bool add_work(struct marey__gpu_merge *gpu, uint32_t name, struct marey__
     work->bytes_ns += from->bytes_ns;
     if (work->calls.count != 0)
         return marey__sketch_merge(&work->calls, &from->calls);
-    work->calls = from->calls; /* handed over, so that it is not in memory twice */
+    work->calls = from->calls; /* moved, so that it is not in memory twice */
     from->calls = (struct marey__sketch){0};
     return true;
 }
 
 /* ---- ranges ---- */
 
-/* What was launched in a node's children is launched in it, too; children come behind their parents. */
+/* Work launched in a node's children counts for the node, too; children come after their parents. */
 static bool add_lane(struct marey__gpu_merge *gpu, const struct marey__lane_walk *lane,
                      const uint32_t *names)
 {

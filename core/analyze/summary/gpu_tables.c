@@ -13,7 +13,7 @@ const char *marey__work_kind_name(uint32_t kind)
     return kind < MAREY__COUNT_OF(names) && names[kind] != NULL ? names[kind] : "other";
 }
 
-/* What has no share, since it is no work, comes last. */
+/* Rows without a share, which are not work, come last. */
 void marey__fill_kernels(marey_table *table, const struct marey__making *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
@@ -35,7 +35,7 @@ void marey__fill_kernels(marey_table *table, const struct marey__making *m)
 
 /* ---- copies ---- */
 
-/* "HtoD" of "Memcpy HtoD (Pageable -> Device)"; null for what is not named so. */
+/* "HtoD" from "Memcpy HtoD (Pageable -> Device)"; null for other names. */
 static void put_direction(marey_table *table, const char *name, size_t len)
 {
     static const char prefix[] = "Memcpy ";

@@ -1,6 +1,6 @@
 /*
- * The iterations of all processes together: times by name, a row for each process, outliers, and
- * which rank of a recording was slowest in each iteration.
+ * Merges the iterations of all processes: times by name, a row per process, outliers, and which rank of a recording was
+ * slowest in each iteration.
  */
 #include <math.h>
 #include <string.h>
@@ -125,7 +125,7 @@ static struct typical find_typical(const struct marey__iteration_stats *stats,
     return (struct typical){stats, names, p50, MAREY__MAX(far_out, p50 + p50 / 5)};
 }
 
-/* How much longer than on average a part was. */
+/* The excess of a part over its mean. */
 static uint64_t extra_of(const struct typical *typical, const struct marey__long_part *part)
 {
     const uint64_t n = typical->stats->whole.ns.count;
@@ -140,9 +140,9 @@ static bool is_wait(const struct typical *typical, const struct marey__long_part
 }
 
 /*
- * The part that accounts for what an iteration took longer: a range is longer because one within it is, so among those
- * that are nearly as much longer as the most, it is the one that usually takes least. NULL when none is half of it, and
- * when half of it was spent waiting for others: they are the cause.
+ * The part that explains a long iteration. A range is longer because one within it is, so among the parts within 10 %
+ * of the largest excess, choose the one with the smallest total. NULL if no part explains half of the excess, or if
+ * waiting for others does: they are the cause.
  */
 static const struct marey__long_part *find_longer(const struct typical *typical,
                                                   const struct marey__long_iteration *iteration)
@@ -199,7 +199,7 @@ static bool add_outliers(struct marey__iteration_merge *it, const struct marey__
     return true;
 }
 
-/* ---- processes, and which is slowest ---- */
+/* ---- processes, and the slowest one ---- */
 
 static void add_data(struct marey__iteration_row *row, const char *data,
                      const struct marey__process_walk *walk)
@@ -259,7 +259,7 @@ void marey__rank_step_add(struct marey__rank_step *step, const struct marey__ran
     step->slowest = from->slowest;
 }
 
-/* Whole numbers add up to the same in any order. A float may be 2^64, which a damaged file makes possible. */
+/* Integers, so that sums do not depend on the order. A damaged file may produce a float of 2^64. */
 static uint64_t whole_ns(float ns)
 {
     return ns < 0x1p63f ? (uint64_t)ns : UINT64_C(1) << 63;
@@ -283,7 +283,7 @@ struct marey__rank_steps *marey__rank_steps_of(struct marey__iteration_merge *it
                                                                                          : NULL;
 }
 
-/* The durations of the process whose row is the last. */
+/* Add the durations of the process in the last row. */
 static bool add_rank_steps(struct marey__iteration_merge *it,
                            const struct marey__iteration_stats *stats, uint32_t recording)
 {
@@ -331,7 +331,7 @@ void marey__iteration_merge_finish(struct marey__iteration_merge *it)
     it->n_rank_steps = 0;
 }
 
-/* Ranks that were compared, among the rows of one recording from `first` on. */
+/* Number of compared ranks in the rows of one recording, from `first` on. */
 static size_t count_compared(const struct marey__iteration_merge *it, size_t first)
 {
     size_t n = 0;
@@ -359,7 +359,7 @@ const struct marey__iteration_row *marey__find_straggler(const struct marey__ite
     return found;
 }
 
-/* ---- the whole ---- */
+/* ---- all iterations ---- */
 
 bool marey__iteration_merge_add(struct marey__merge *merge, const struct marey__process_walk *walk,
                                 uint32_t process, const uint32_t *names)

@@ -5,7 +5,7 @@
 
 uint64_t marey__round_ns(double ns)
 {
-    /* An imported trace may have times anywhere in 64 bits, which a double rounds up to 2^64. */
+    /* An imported trace may have times up to 64 bits, which a double rounds up to 2^64. */
     return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0;
 }
 
@@ -16,11 +16,11 @@ static const struct marey_process *process_of(const struct marey__making *m, uin
 
 /* ---- iterations ---- */
 
-/* Of how many iterations and how much time a row is. */
+/* The number of iterations and the time that a row refers to. */
 struct of {
     uint64_t n, whole_ns;
     uint64_t n_first,
-        first_ns; /* of that, first iterations, which are left out of steady means and shares */
+        first_ns; /* of whole_ns: first iterations, excluded from steady means and shares */
 };
 
 static void put_steady(marey_table *table, const struct marey__iteration_values *values,
@@ -33,7 +33,7 @@ static void put_steady(marey_table *table, const struct marey__iteration_values 
                    RATIO(ns, whole_ns));
 }
 
-/* Distributions over iterations; in those without a value it did not run. */
+/* Distributions over iterations; a missing value counts as 0. */
 static void put_values(marey_table *table, const struct marey__iteration_values *values,
                        const struct of *of)
 {
@@ -93,7 +93,7 @@ static int heaviest_first(const void *a, const void *b, void *ctx)
     return marey__names_compare(&merge->names, x, y);
 }
 
-/* What the thread that counts did in no range: with it, ranges that are in no other add up to the whole. */
+/* Time outside all ranges on the thread that records iterations; with it, outermost ranges add up to the whole. */
 static void put_no_range(marey_table *table, const struct marey__iteration_merge *it)
 {
     const struct of of = of_whole(it);
@@ -144,7 +144,7 @@ void marey__fill_iteration_ranks(marey_table *table, const struct marey__making 
             KNOWN(row->samples > 0, FINITE(row->samples)),
             KNOWN(row->samples > 0, FINITE(row->samples * 1e9 / (double)row->samples_ns)),
             RATIO(row->data_ns, row->has_data ? row->data_whole_ns : 0),
-            /* null without other ranks to compare with */
+            /* null without other ranks */
             KNOWN(row->n_compared != 0, U64(row->n_slowest)), RATIO(row->n_slowest, row->n_compared),
             KNOWN(row->n_slowest != 0, ROUNDED(row->behind_ns / (double)row->n_slowest)));
     }
@@ -152,7 +152,7 @@ void marey__fill_iteration_ranks(marey_table *table, const struct marey__making 
 
 /* ---- throughput ---- */
 
-/* Ranks work side by side, so their samples per second add up; recordings do not. */
+/* Ranks run in parallel, so their samples per second add up; recordings do not. */
 void marey__fill_throughput(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
@@ -195,7 +195,7 @@ void marey__fill_epochs(marey_table *table, const struct marey__making *m)
     }
 }
 
-/* Time in the steady part, and its share; where there is none, the share of the run. */
+/* Time in the steady part, and its share; without a steady part, the share of the run. */
 static void put_phase_share(marey_table *table, const struct marey__iteration_merge *it,
                             uint64_t total_ns, uint64_t steady_ns)
 {
@@ -205,7 +205,7 @@ static void put_phase_share(marey_table *table, const struct marey__iteration_me
                              : RATIO(total_ns, it->phased_ns));
 }
 
-/* Shares are of the time of processes that have phases; what is in none of them is a row, too. */
+/* Shares are of the time of processes with phases; the remaining time is a row, too. */
 void marey__fill_phases(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;

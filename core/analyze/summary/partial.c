@@ -1,11 +1,11 @@
-/* A part of a summary, that is a merge which was not finished, and what its texts are lent from. */
+/* A part of a summary: an unfinished merge, and the owner of its texts. */
 #include <marey/partial.h>
 
 #include "analyze/summary/internal.h"
 #include "read/internal.h"
 
 struct marey_partial {
-    marey_recording *const *recordings; /* lent */
+    marey_recording *const *recordings; /* borrowed */
     size_t n_recordings;
     struct marey__merge merge;
     struct marey__lender lender;
@@ -62,7 +62,7 @@ marey_status marey_partial_join(marey_partial *partial, const void *bytes, size_
     return marey__merge_unpack(&partial->merge, &partial->lender, bytes, len);
 }
 
-/* ---- all logs together, which nobody has seen so far ---- */
+/* ---- checks of all logs together ---- */
 
 static int by_rank(const void *a, const void *b)
 {
@@ -70,7 +70,7 @@ static int by_rank(const void *a, const void *b)
                                   *(const struct marey_process *const *)b);
 }
 
-/* The processes of a recording, in order, and behind them those that measured. */
+/* The processes of a recording in order, followed by those that measured. */
 static size_t list_processes(const struct marey__merge *merge, const struct marey__left_out *left_out,
                              const struct marey_process **list)
 {

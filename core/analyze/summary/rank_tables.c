@@ -3,7 +3,7 @@
 
 #include "analyze/summary/internal.h"
 
-/* The difference from a typical time: in ns, as a share of it, in typical distances. */
+/* The difference from a typical time: in ns, as a share of it, and in typical distances. */
 static void put_difference(marey_table *table, double ns, double typical_ns, double score)
 {
     const double by = ns - typical_ns;
@@ -28,7 +28,7 @@ static struct marey__cell name_of(const struct marey__making *m, const struct ma
                : STRING(name->is_per_iteration ? MAREY__WHOLE_ITERATION : "(whole run)");
 }
 
-/* The whole, then each name that is wanted; NULL past the last. */
+/* The whole, then each selected name; NULL past the last. */
 static const struct marey__rank_name *nth_name(const struct marey__making *m, size_t i)
 {
     if (i > m->ranks->n_names)

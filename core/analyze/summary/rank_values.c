@@ -1,6 +1,6 @@
 /*
- * Values of ranks by name, what is usual over them, and which ranges make a rank slower than others. Medians and their
- * distances, so that a few ranks that are very slow do not hide one another.
+ * Values of ranks by name, their medians, and the ranges that make a rank slower than others. Uses medians and median
+ * distances, so that a few very slow ranks do not hide one another.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 
 #include "analyze/summary/internal.h"
 
-/* A distance from the median that is typical of normal values whose median distance is 1. */
+/* Standard deviation of normal values whose median distance from the median is 1. */
 #define MAD_TO_SIGMA 1.4826
-#define LEAST_SIGMA 0.01 /* of the median: below, nobody cares */
+#define LEAST_SIGMA 0.01 /* of the median; smaller differences do not matter */
 #define FAR 5            /* typical distances */
 
 MAREY__ORDER(by_ns, struct marey__rank_value, MAREY__UP(ns) MAREY__UP(process))
 
-/* Between the two in the middle where there is no middle one. */
+/* The median; the mean of the two middle values if `n` is even. */
 static double middle_of(const double *sorted, size_t n)
 {
     return n == 0 ? 0 : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
@@ -29,7 +29,7 @@ static double value_at(const struct marey__rank_value *sorted, size_t n, double 
     return sorted[i].ns + (next - sorted[i].ns) * (at - (double)i);
 }
 
-/* Sort the values of a name, at least one, and find what is usual; `scratch` has room for as many. */
+/* Sort the values of a name, at least one, and compute its median and distances; `scratch` needs space for as many. */
 static void sum_up(struct marey__rank_name *name, struct marey__rank_value *values, size_t n,
                    double *scratch)
 {
@@ -66,7 +66,7 @@ bool marey__rank_is_outlier(const struct marey__ranks *ranks, const struct marey
            fabs(ns - name->median_ns) > least;
 }
 
-/* Keep the outliers among a name's values, which are sorted. Returns false on out of memory. */
+/* Store the outliers among a name's sorted values. Returns false on out of memory. */
 static bool keep_outliers(struct marey__ranks *ranks, struct marey__rank_name *name,
                           const struct marey__rank_value *values)
 {
@@ -84,15 +84,15 @@ bool marey__rank_host_is_outlier(const struct marey__rank_host *host)
     return host->others_ns > 0 && fabs(host->median_ns - host->others_ns) > FAR * host->sigma_ns;
 }
 
-/* ---- who is there ---- */
+/* ---- ranks ---- */
 
-/* While it is made; all by the process's number. */
+/* State of the comparison; arrays are by process number. */
 struct making {
     struct marey__ranks *ranks;
     const struct marey__merge *merge;
     const struct marey__iteration_row **iterations; /* NULL: none that counts */
-    struct marey__rank_row **rows;                  /* NULL: it is no rank */
-    double *scratch;                                /* room for a value of each process */
+    struct marey__rank_row **rows;                  /* NULL: not a rank */
+    double *scratch;                                /* a value per process */
     struct tally *tallies;                          /* by name */
 };
 
@@ -117,7 +117,7 @@ static void list_iterations(struct making *m)
             m->iterations[it->rows[i].process] = &it->rows[i];
 }
 
-/* The share of a rank's iterations that are longer than `ns`, by its quantiles. */
+/* The share of a rank's iterations that are longer than `ns`, from its quantiles. */
 static double share_above(const struct marey__iteration_row *row, double ns)
 {
     const float *q = row->quantiles;
@@ -157,9 +157,9 @@ static void list_rows(struct making *m, bool has_iterations)
 /* ---- values by name ---- */
 
 struct tally {
-    uint32_t n, n_in_iterations; /* ranks that have the name, and that have it in iterations */
-    uint32_t number;             /* of the name among those of ranks, the heaviest first */
-    size_t at;                   /* of its next value, behind those of the names before */
+    uint32_t n, n_in_iterations; /* ranks with the name, and those with it in iterations */
+    uint32_t number;             /* index in the list of names, the heaviest first */
+    size_t at;                   /* index of its next value */
 };
 
 /* One rank's row of a name. */
@@ -193,7 +193,7 @@ static size_t count_names(struct making *m)
 {
     size_t n_values = 0;
     visit_rows(m, count_row, NULL);
-    /* What runs in iterations here and there, and elsewhere in most ranks, is no part of an iteration. */
+    /* A name that most of its ranks have only outside of iterations counts as outside. */
     for (size_t name = 0; name < m->merge->names.n; name++) {
         struct tally *tally = &m->tallies[name];
         if (2 * tally->n_in_iterations >= tally->n)
@@ -207,7 +207,7 @@ static size_t count_names(struct making *m)
     return n_values;
 }
 
-/* The rank's value of the name; negative: it has none. */
+/* The rank's value of the name; negative: none. */
 static double value_of(const struct tally *tally, const struct marey__rank_row *rank,
                        const struct marey__name_row *row)
 {
@@ -218,10 +218,10 @@ static double value_of(const struct tally *tally, const struct marey__rank_row *
                : -1;
 }
 
-/* Values of some names, one after the other: all at once would be many. */
+/* Values of a range of names; those of all names at once would need too much memory. */
 struct batch {
     uint32_t from, to; /* names */
-    size_t first;      /* of their values, among those of all names */
+    size_t first;      /* index of their first value among those of all names */
     struct marey__rank_value *values;
 };
 
@@ -264,7 +264,7 @@ static bool sum_up_batch(struct making *m, struct batch *batch, size_t *n)
     return true;
 }
 
-/* `n_values` of all names, of which `values` has room for `room`, at least as many as there are ranks. */
+/* `n_values` of all names; `values` has space for `room`, at least the number of ranks. */
 static bool sum_up_names(struct making *m, size_t n_values, struct marey__rank_value *values,
                          size_t room)
 {
@@ -305,7 +305,7 @@ static bool make_names(struct making *m)
     return keep_outliers(ranks, &ranks->whole, values) && sum_up_names(m, n_values, values, room);
 }
 
-/* ---- what makes a rank slow, and how often it is ---- */
+/* ---- causes of slow ranks, and their frequency ---- */
 
 static void count_slow(const struct making *m)
 {
@@ -317,12 +317,15 @@ static void count_slow(const struct making *m)
     }
 }
 
-/* For each process, the largest excess of a name over its median: `most` among work, `waits` among waits for other ranks. */
+/*
+ * For each process, the largest excess of a name over its median: `most` among work, `waits` among waits for other
+ * ranks.
+ */
 struct excess {
     double *most, *waits;
 };
 
-/* By how much the rank takes longer for a name that is of the same kind as the whole; NULL for others. */
+/* The rank's excess for a name of the same kind as the whole; NULL for others. */
 static const struct marey__rank_name *excess_of(const struct making *m,
                                                 const struct marey__rank_row *rank,
                                                 const struct marey__name_row *row, double *extra)
@@ -349,8 +352,8 @@ static void find_most(struct making *m, struct marey__rank_row *rank,
 }
 
 /*
- * A range is longer because one within it is: of those nearly as much longer as the most, the shortest. None where half of
- * it is waiting for others: they are the cause.
+ * A range is longer because one within it is: among those within 10 % of the largest excess, choose the shortest. None
+ * if waiting explains half of the excess: the others are the cause.
  */
 static void find_longer(struct making *m, struct marey__rank_row *rank,
                         const struct marey__name_row *row, void *ctx)
@@ -363,7 +366,7 @@ static void find_longer(struct making *m, struct marey__rank_row *rank,
         top < (rank->ns - whole_ns) / 2 ||
         excess->waits[rank->process] > fmax(rank->ns - whole_ns, top) / 2)
         return;
-    /* Names come the heaviest first. */
+    /* Names are ordered by weight. */
     if (rank->longer != MAREY__NO_NAME &&
         m->tallies[rank->longer].number > m->tallies[row->name].number)
         return;
@@ -375,7 +378,7 @@ MAREY__ORDER(slowest_first, struct marey__rank_row, MAREY__DOWN(ns) MAREY__UP(pr
 
 /* ---- machines ---- */
 
-/* Rows by host, each host's together. */
+/* Rows by host. */
 static int by_host(const void *a, const void *b, void *merge)
 {
     const struct marey__merge *m = merge;
@@ -388,7 +391,7 @@ static int by_host(const void *a, const void *b, void *merge)
 MAREY__ORDER(slowest_host_first, struct marey__rank_host,
              MAREY__DOWN(median_ns) MAREY__UP_BY(strcmp(x->host, y->host), 0))
 
-/* The median of the ranks that are not among `sorted[from, to)`; of many hosts one changes nothing. */
+/* The median of the ranks outside `sorted[from, to)`; with many hosts, removing one has no effect. */
 static double median_elsewhere(const struct making *m, struct marey__rank_row *const *sorted,
                                size_t from, size_t to)
 {
@@ -414,7 +417,7 @@ static void add_host(const struct making *m, struct marey__rank_row *const *sort
         host->n_outliers += marey__rank_is_outlier(ranks, &ranks->whole, sorted[i]->ns);
     host->median_ns = (sorted[from + (n - 1) / 2]->ns + sorted[from + n / 2]->ns) / 2;
     host->others_ns = median_elsewhere(m, sorted, from, to);
-    /* Of several ranks the median is steadier than one. */
+    /* A median of several ranks varies less than one value. */
     host->sigma_ns =
         fmax(MAD_TO_SIGMA * ranks->whole.mad_ns / sqrt((double)n), LEAST_SIGMA * host->others_ns);
 }
@@ -439,7 +442,7 @@ static bool make_hosts(struct making *m)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- all ---- */
 
 static bool has_several(const struct making *m)
 {
@@ -467,7 +470,7 @@ static bool make_all(struct making *m)
     visit_rows(m, find_most, &excess);
     visit_rows(m, find_longer, &excess);
     qsort(m->ranks->rows, m->ranks->n_rows, sizeof *m->ranks->rows, slowest_first);
-    return make_hosts(m); /* the rows have moved: m->rows is no longer of use */
+    return make_hosts(m); /* the rows have moved, so m->rows is invalid */
 }
 
 bool marey__ranks_make(struct marey__ranks *ranks, const struct marey__merge *merge)

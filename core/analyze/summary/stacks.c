@@ -1,25 +1,25 @@
 /*
- * Stacks: how much time each path of ranges within ranges took, added up over threads, processes and recordings, for
- * what is measured and, on the other side, for what it is compared with.
+ * Stacks: the time of each path of nested ranges, summed over threads, processes and recordings, for the new
+ * recordings and, as a second side, those they are compared with.
  *
- *   process_walk.c (a tree per lane)  ──>  one tree of all paths, in it for each side  count, self
+ *   process_walk.c (a tree per lane)  ──>  one tree of all paths, with for each side   count, self
  *                                                                 at the end           total = self + children
  *
- * Totals come from below rather than from the lanes' trees: a range that never ended has no time of its own but is as
- * wide as what ended in it, and what lies in a folded part of the tree is not counted twice. For all others the two
- * agree to the nanosecond. Processes are walked one after the other; memory holds one of them and the sum.
+ * Totals are computed from self times instead of the lanes' totals: a range that never ended has no time but is as
+ * wide as the ranges that ended in it, and folded parts of the tree are not counted twice. Otherwise the two
+ * agree to the nanosecond. Processes are walked one after another; memory holds one of them and the sum.
  */
 #include <string.h>
 
 #include "analyze/walk/internal.h"
 
-/* While the processes of one side are added. */
+/* State while the processes of one side are added. */
 struct adding {
     struct marey__stacks *stacks;
     enum marey__side side;
-    struct marey__process_walk walk; /* of the process at hand */
-    uint32_t *names; /* to the numbers of the stacks, by the process's; MAREY__NO_NAME: left out */
-    struct marey__names labels; /* used so far on this side, by themselves */
+    struct marey__process_walk walk; /* of the current process */
+    uint32_t *names; /* the process's names to the stacks' numbers; MAREY__NO_NAME: filtered out */
+    struct marey__names labels; /* used so far on this side */
     uint32_t *n_labels;         /* how often */
     size_t labels_cap;
 };
@@ -42,7 +42,7 @@ void marey__stacks_fini(struct marey__stacks *stacks)
 
 /* ---- names ---- */
 
-/* The number of a text that need not stay where it is. */
+/* The number of a text, which is copied if new. */
 static uint32_t number_text(struct marey__stacks *stacks, const struct marey__buf *text)
 {
     const char *kept = text->failed ? NULL : marey__arena_text(&stacks->texts, text->data, text->len);
@@ -74,7 +74,7 @@ static bool map_names(struct adding *adding)
     return true;
 }
 
-/* How often this label has come on this side, this time counted; 0 without memory. */
+/* How often this label occurred on this side, including this time; 0 on out of memory. */
 static uint32_t count_label(struct adding *adding, const struct marey__buf *label)
 {
     const char *kept = marey__arena_text(&adding->stacks->texts, label->data, label->len);
@@ -90,7 +90,7 @@ static uint32_t count_label(struct adding *adding, const struct marey__buf *labe
     return ++adding->n_labels[number];
 }
 
-/* The node below which the lane's paths go; false without memory. */
+/* The node above the lane's paths; false on out of memory. */
 static bool find_base(struct adding *adding, const struct marey_lane_info *lane, uint32_t *base)
 {
     struct marey__stacks *stacks = adding->stacks;
@@ -112,7 +112,7 @@ static bool find_base(struct adding *adding, const struct marey_lane_info *lane,
 
 /* ---- times ---- */
 
-/* Elements for all nodes, new ones zeroed. */
+/* Grow to the number of nodes, new elements zeroed. */
 static bool cover_nodes(struct marey__stacks *stacks, enum marey__side side)
 {
     return marey__extend(&stacks->times[side], &stacks->n_times[side], &stacks->cap[side],
@@ -120,8 +120,8 @@ static bool cover_nodes(struct marey__stacks *stacks, enum marey__side side)
 }
 
 /*
- * Add the lane's tree below `base`. `map` leads from its nodes to ours; one that is left out leads to the node around
- * it, whose own time grows by what it took.
+ * Add the lane's tree below `base`. `map` leads from its nodes to ours; a filtered one leads to the node around it,
+ * whose self time grows by its time.
  */
 static bool add_nodes(struct adding *adding, const struct marey__tree *tree, uint32_t base,
                       uint32_t *map)
@@ -140,7 +140,7 @@ static bool add_nodes(struct adding *adding, const struct marey__tree *tree, uin
         if (!cover_nodes(stacks, adding->side))
             return false;
         if (map[i] == base)
-            continue; /* left out, and nothing around it */
+            continue; /* filtered out, and nothing around it */
         struct marey__stack_times *times = &stacks->times[adding->side][map[i]];
         times->count += name != MAREY__NO_NAME ? node->count : 0;
         times->self_ns += node->self_ns;
@@ -148,7 +148,7 @@ static bool add_nodes(struct adding *adding, const struct marey__tree *tree, uin
     return cover_nodes(stacks, adding->side);
 }
 
-/* Add the lane below `*base`; that of a thread's first lane is made here. */
+/* Add the lane below `*base`, which the first lane of a thread sets. */
 static bool add_lane(struct adding *adding, const struct marey__lane_walk *lane, uint32_t *base)
 {
     uint32_t *const map MAREY__FREED = marey__calloc(lane->tree.n, sizeof *map);

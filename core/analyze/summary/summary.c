@@ -1,9 +1,9 @@
 /*
- * The summary: every process of every recording, several at a time.
+ * The summary: every process of every recording, in parallel.
  *
- * Threads take processes in order, walk them alone, and add them to the whole one after the other,
- * so that memory holds as many processes as there are threads, and a few that wait for an earlier
- * one; the result is the same for any number of threads.
+ * Each thread walks one process at a time; results are merged in the order of processes,
+ * so that memory holds as many processes as there are threads plus a few that wait for an earlier
+ * one. The result does not depend on the number of threads.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct task {
     size_t process;
 };
 
-/* A process that was walked, or could not be, and waits for its turn. */
+/* A process that was walked, or failed, and waits to be merged. */
 struct finished {
     struct marey__process_walk walk;
     marey_status status;
@@ -25,30 +25,30 @@ struct finished {
 };
 
 /*
- * Processes that may wait for an earlier one besides those that are walked, so that a worker whose processor was taken away
- * does not hold up the others. Those with many names are too large to wait.
+ * How many walked processes may wait for an earlier one, so that a descheduled worker does not block the others.
+ * Processes with many names are too large to wait.
  */
 enum { MAX_WAITING = 8, MANY_SITES = 4096 };
 
 struct jobs {
     const struct marey__summary_options *options;
-    const struct marey__summary_tap *tap; /* NULL: nobody listens */
+    const struct marey__summary_tap *tap; /* NULL: none */
     struct task *tasks;                   /* written before the threads start */
     size_t n_tasks;
     size_t next_task; /* taken with fetch-and-add */
     uint64_t n_words_total;
-    uint64_t n_words_done; /* added to by all, relaxed: it is only shown */
-    pthread_mutex_t lock;  /* guards what follows */
+    uint64_t n_words_done; /* relaxed: only for progress */
+    pthread_mutex_t lock;  /* guards the members below */
     pthread_cond_t turned;
     size_t next_merged;
-    struct finished *ring; /* by task, modulo; each its worker's until it is walked */
+    struct finished *ring; /* by task, modulo; owned by its worker until walked */
     size_t n_ring, n_crew;
     struct marey__merge *merge;
-    marey_status status; /* the first failure, and its sentence */
+    marey_status status; /* the first failure, and its message */
     char error[1024];
 };
 
-/* ---- the work ---- */
+/* ---- workers ---- */
 
 static void report_progress(void *ctx)
 {
@@ -78,7 +78,7 @@ static marey_status walk_process(struct jobs *jobs, struct marey__process_walk *
     return jobs->tap->end(jobs->tap->ctx, walk, number);
 }
 
-/* Wait until so few earlier processes are missing that this one may be walked. */
+/* Wait until the process is close enough to the next one to be merged. */
 static void wait_for_room(struct jobs *jobs, size_t number)
 {
     const struct task *task = &jobs->tasks[number];
@@ -90,7 +90,7 @@ static void wait_for_room(struct jobs *jobs, size_t number)
     pthread_mutex_unlock(&jobs->lock);
 }
 
-/* Add a process that was walked, and those behind it that wait for their turn; failures count as a turn too. */
+/* Merge a walked process and later ones that wait for it; failures count as merged. */
 static void hand_in(struct jobs *jobs, struct finished *finished)
 {
     pthread_mutex_lock(&jobs->lock);
@@ -141,7 +141,7 @@ static marey_status list_tasks(struct jobs *jobs, marey_recording *const *record
     return MAREY_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- all processes ---- */
 
 static marey_status run_jobs(struct jobs *jobs, marey_recording *const *recordings, size_t n)
 {

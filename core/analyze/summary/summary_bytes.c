@@ -1,11 +1,11 @@
 /*
- * A merge as bytes, and such bytes added to another merge: the step of a reduction over MPI processes. Names, processes
- * and rows get new numbers there. Sums are of whole numbers, so any order gives the same result; values that depend on an
- * order are kept as rows, which summary_order.c sorts.
+ * Serializes a merge, and adds serialized merges to another one: the step of a reduction over MPI processes. Names,
+ * processes and rows are renumbered. Sums are integers, so the result does not depend on the order; values that would
+ * depend on it are kept as rows, which summary_order.c sorts.
  *
- * One set of functions writes and reads: each takes the address of a value and writes that value, or reads into it, so
- * that both sides always agree. After a failure nothing more is done. Values are checked as they are read: a count may
- * not be more than the remaining bytes can hold, and a number of a name, process, lane or row must exist.
+ * One set of functions writes and reads: each takes the address of a value and writes it, or reads into it, so that
+ * both sides always agree. After a failure, the functions do nothing. Values are checked when read: a count may not
+ * exceed what the remaining bytes can hold, and a number of a name, process, lane or row must exist.
  */
 #include "analyze/summary/fields.h"
 
@@ -13,13 +13,13 @@
 enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 7 };
 
 struct archive {
-    struct marey__buf *out; /* NULL: we read */
+    struct marey__buf *out; /* NULL: reading */
     const uint8_t *at, *end;
     bool is_bad, has_no_memory;
     struct marey__merge *merge;
     struct marey__lender *lender;
-    const struct marey_lane_info *last_lane; /* of the row before */
-    /* While it reads: the merge's numbers for those of the bytes. */
+    const struct marey_lane_info *last_lane; /* of the previous row */
+    /* While reading: maps numbers in the bytes to the merge's. */
     uint32_t *names, *nodes;
     size_t n_names, n_processes, n_rows;
     uint32_t first_process, first_row;
@@ -47,7 +47,7 @@ static void u64(struct archive *a, uint64_t *value)
         marey__buf_put_leb128(a->out, *value);
 }
 
-/* Below `limit`. */
+/* A number below `limit`. */
 static void number(struct archive *a, uint32_t *value, uint64_t limit)
 {
     uint64_t wide = *value;
@@ -62,7 +62,7 @@ static void u32(struct archive *a, uint32_t *value)
     number(a, value, UINT64_C(1) << 32);
 }
 
-/* One of `n` of the bytes, whose numbers in the merge are at `numbers`, or begin at `first`; or else MAREY__NO_NAME. */
+/* An index of `n` in the bytes, mapped by `numbers` or offset by `first`; otherwise MAREY__NO_NAME. */
 static void number_of(struct archive *a, uint32_t *value, size_t n, const uint32_t *numbers,
                       uint32_t first, bool may_be_none)
 {
@@ -102,7 +102,7 @@ static void raw(struct archive *a, void *bytes, size_t len)
     }
 }
 
-/* How many come, each of `least` bytes or more. */
+/* The number of elements that follow, each of at least `least` bytes. */
 static void count(struct archive *a, size_t *n, size_t least)
 {
     uint64_t wide = *n;
@@ -264,7 +264,7 @@ static void pack_fields(struct archive *a, void *row, const struct field *fields
 
 /* ---- sums ---- */
 
-/* The first one hands its sketch over, so that it is not in memory twice. */
+/* The first sketch is moved, so that it is not in memory twice. */
 static bool join_sketch(struct marey__sketch *into, struct marey__sketch *from)
 {
     if (into->count != 0)
@@ -275,7 +275,7 @@ static bool join_sketch(struct marey__sketch *into, struct marey__sketch *from)
     return true;
 }
 
-/* Add the numbers and sketches of a row that was read, whose sketches are gone then; other fields stay as they are. */
+/* Add the numbers and sketches of a row that was read, which loses its sketches; other fields do not change. */
 static bool add_fields(void *into, void *from, const struct field *fields, size_t n)
 {
     bool done = true;
@@ -297,7 +297,7 @@ static bool add_fields(void *into, void *from, const struct field *fields, size_
     return done;
 }
 
-/* If two processes have the highest mean, the first of them counts. */
+/* Among processes with the highest mean, the first counts. */
 static void join_means(const struct marey__merge *merge, struct marey__iteration_name *into,
                        const struct marey__iteration_name *from)
 {
@@ -313,7 +313,7 @@ static void join_means(const struct marey__merge *merge, struct marey__iteration
         into->lowest_mean_ns = from->lowest_mean_ns;
 }
 
-/* Write the fields of `row`, or read them, of a zeroed struct of `size` bytes, and add them to it. */
+/* Write the fields of `row`; or read them into a zeroed struct of `size` bytes and add them to it. */
 static void pack_sums(struct archive *a, void *row, const struct field *fields, size_t n,
                       size_t size, bool (*is_valid)(const void *row))
 {
@@ -385,7 +385,7 @@ static void process(struct archive *a, struct marey_process *read, const struct 
     PACK_FIELDS(a, read != NULL ? read : &copy, process_fields);
 }
 
-/* Rows of a lane follow one another; the first of them has the lane. */
+/* Rows of a lane are adjacent; the first of them contains the lane. */
 static void row_lane(struct archive *a, const struct marey_lane_info **lane)
 {
     bool is_next = !reads(a) && *lane != a->last_lane;
@@ -426,7 +426,7 @@ static void processes(struct archive *a)
     }
 }
 
-/* A process has one row of a name. */
+/* A process has one row per name. */
 static void rank_rows_of(struct archive *a, size_t process, uint32_t *seen)
 {
     struct marey__merge *m = a->merge;
@@ -484,7 +484,7 @@ static void names(struct archive *a)
     }
 }
 
-/* Parents come before their children; the root is not among them. Depths are as marey__tree_child makes them. */
+/* Parents come before their children, and the root is omitted. marey__tree_child sets depths. */
 static uint32_t add_node(struct archive *a, uint32_t parent, uint32_t name)
 {
     struct marey__tree *tree = &a->merge->tree;
@@ -628,7 +628,7 @@ static void works(struct archive *a)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the merge ---- */
 
 static void content(struct archive *a)
 {

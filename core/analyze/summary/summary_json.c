@@ -1,4 +1,4 @@
-/* The whole answer of `marey report` as one JSON object. Keys are fixed: scripts lean on them. */
+/* `marey report` as one JSON object. Keys are stable, because scripts depend on them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static marey_status put_table(const marey_table *table, size_t limit, struct mar
     return marey__buf_to_stream(buf, out);
 }
 
-/* The tables asked for, those that are always there first. */
+/* The selected tables, after those that are always present. */
 static marey_status put_tables(const marey_report *report, const struct marey_write_options *options,
                                struct marey__buf *buf, FILE *out)
 {

@@ -1,21 +1,20 @@
 /*
- * What was seen in one process, added to what was seen in those before: by name, as a tree, and as
- * rows for each thread and each process. The result does not depend on how many threads read the
- * logs, because processes are added in their order.
+ * Adds one process to the sums: by name, as a tree, and as rows for each thread and process. Processes are added in
+ * order, so the result does not depend on the number of reading threads.
  */
 #include <string.h>
 
 #include "analyze/summary/internal.h"
 
-/* While one process is added. Both lists by the process's own name numbers. */
+/* State while one process is added. Both lists are by the process's own name numbers. */
 struct adding {
     struct marey__merge *merge;
     struct marey__process_walk *walk;
     uint32_t process;
-    uint32_t *names;               /* to the summary's numbers */
-    struct marey__name_row *lane;  /* sums over the lane at hand */
+    uint32_t *names;               /* maps to the summary's numbers */
+    struct marey__name_row *lane;  /* sums over the current lane */
     struct marey__name_row *total; /* sums over the process */
-    uint32_t *touched;             /* names that the lane has */
+    uint32_t *touched;             /* names of the lane */
     size_t n_touched;
 };
 
@@ -60,7 +59,7 @@ bool marey__cover_names(const struct marey__names *names, void *array, size_t *n
     return marey__extend(array, n, cap, names->n, size);
 }
 
-/* Most programs have no async ranges; a million names need no room for them. */
+/* Most programs have no async ranges, so memory is not allocated for a million names. */
 static bool grow_stats(struct marey__merge *m, const struct marey__process_walk *walk)
 {
     return marey__cover_names(&m->names, &m->ranges, &m->n_ranges, &m->ranges_cap, sizeof *m->ranges) &&
@@ -89,7 +88,7 @@ static bool keep_counter(const struct adding *adding, const struct marey__counte
                        (struct marey__counter_row){adding->process, name, *counter});
 }
 
-/* The first to have a name hands its sketch over, so that names are not in memory twice. */
+/* The first process with a name moves its sketch, so that it is not in memory twice. */
 static bool add_calls(struct marey__name_stats *stats, struct marey__sketch *calls)
 {
     stats->n_processes += calls->count != 0;
@@ -130,7 +129,7 @@ static int heaviest_first(const void *a, const void *b, void *names)
     return marey__names_compare(names, x->name, y->name);
 }
 
-/* A new row at the end of the list; NULL without memory. */
+/* A new row at the end of the list; NULL on out of memory. */
 static struct marey__name_row *new_row(struct marey__row_list *list)
 {
     if (!marey__grow(&list->rows, &list->cap, list->n + 1, sizeof *list->rows))
@@ -145,7 +144,7 @@ static void sort_from(struct marey__merge *merge, struct marey__row_list *list, 
                 &merge->names);
 }
 
-/* Add up the lane's nodes by name. Of a recursive range only the outermost counts for the total. */
+/* Add up the lane's nodes by name. Of a recursive range, only the outermost counts for the total. */
 static void sum_lane(struct adding *adding, const struct marey__lane_walk *lane)
 {
     const struct marey__tree *tree = &lane->tree;
@@ -166,7 +165,7 @@ static void sum_lane(struct adding *adding, const struct marey__lane_walk *lane)
     }
 }
 
-/* The rows of a thread whose lanes were added up. */
+/* The rows of a thread, after its lanes were added up. */
 static bool add_thread_rows(struct adding *adding)
 {
     struct marey__row_list *threads = &adding->merge->threads;
@@ -192,7 +191,7 @@ static bool add_thread_rows(struct adding *adding)
     return true;
 }
 
-/* Times are written as differences: most are small, as a range within no other runs in iterations only. */
+/* Times are written as differences, most of which are small: a range without a parent runs mostly in iterations. */
 void marey__rank_row_put(struct marey__merge *merge, const struct marey__name_row *row)
 {
     struct marey__buf *const bytes = &merge->ranks.bytes;
@@ -245,7 +244,7 @@ static bool add_process_rows(struct adding *adding)
         row.iteration_ns = in_iterations != NULL ? in_iterations[i].ns.sum : 0;
         merge->ranges[row.name].total_ns += row.total_ns;
         merge->ranges[row.name].self_ns += row.self_ns;
-        rows.rows[rows.n++] = row; /* over the sums that were read */
+        rows.rows[rows.n++] = row; /* overwrites sums already read */
     }
     sort_from(merge, &rows, 0);
     for (size_t i = 0; i < rows.n; i++)
@@ -254,7 +253,7 @@ static bool add_process_rows(struct adding *adding)
     return !merge->ranks.bytes.failed;
 }
 
-/* ---- what was left open ---- */
+/* ---- open ranges ---- */
 
 static bool add_open(const struct adding *adding, uint32_t name, const struct marey_lane_info *lane,
                      uint64_t ns)
@@ -292,15 +291,15 @@ static bool add_open_async(const struct adding *adding)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- a process ---- */
 
 MAREY__ORDER(by_thread, struct marey__lane_walk *const,
              MAREY__UP_BY((*x)->stack.info->tid, (*y)->stack.info->tid)
                  MAREY__UP_BY((*x)->stack.info->lane, (*y)->stack.info->lane))
 
 /*
- * A recorder has a lane for each thread, though two threads may have had one number, the one after the other. An
- * imported trace has further lanes for ranges of a thread that overlap.
+ * A recorder has one lane per thread, though two successive threads may have had the same tid. An imported trace has
+ * further lanes for overlapping ranges of a thread.
  */
 static bool add_lanes(struct adding *adding)
 {

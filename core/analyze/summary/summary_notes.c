@@ -20,7 +20,7 @@ void marey__fill_sites(marey_table *table, const struct marey__making *m)
 
 /* ---- warnings ---- */
 
-/* "N THING[s] REST", the plural where it is one. */
+/* "N THING[s] REST" */
 static void put_count(marey_table *table, uint64_t n, const char *thing, const char *rest)
 {
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};

@@ -1,6 +1,6 @@
 /*
- * The last step of a merge: what was added by several, in whatever order they came, is put into the order in which one
- * would have added it. Then the answer is the same to the last digit, however many have worked on it.
+ * The last step of a merge: sorts everything that was added in arbitrary order into the order that a single reader
+ * would have used. The result is then identical to the last digit, however many readers were involved.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static bool is_row_before(const void *a, const void *b)
     return process_of(a) < process_of(b);
 }
 
-/* The rows of a process keep their order. */
+/* Stable within a process. */
 static bool sort_rows(void *rows, size_t n, size_t size, const uint32_t *places)
 {
     for (size_t i = 0; i < n; i++) {
@@ -78,7 +78,7 @@ static bool place(void *array, size_t n, size_t size, const uint32_t *order)
     return true;
 }
 
-/* `order`: who comes first, second ... `places`: the place of each. */
+/* `order`: the processes in order. `places`: the place of each. */
 static bool place_processes(struct marey__merge *m, const uint32_t *order, uint32_t *places)
 {
     const size_t n = m->n_processes;
@@ -138,11 +138,11 @@ static bool add_counters(struct marey__merge *m)
     return true;
 }
 
-/* ---- sites, and what recordings say of themselves ---- */
+/* ---- sites, and notes of recordings ---- */
 
 MAREY__ORDER_RUNS(is_site_before, struct marey__site_row, MAREY__UP(process) MAREY__UP(id))
 
-/* First what is about logs, then notes, of one recording after the other. */
+/* Per recording: warnings about logs first, then notes. */
 MAREY__ORDER_RUNS(is_note_before, struct marey__note_row, MAREY__UP(recording) MAREY__UP(is_note))
 
 static bool sort_notes(struct marey__merge *merge)
@@ -154,9 +154,9 @@ static bool sort_notes(struct marey__merge *merge)
             marey__sort_runs(merge->notes, merge->n_notes, sizeof *merge->notes, is_note_before));
 }
 
-/* ---- the whole ---- */
+/* ---- the merge ---- */
 
-/* Where ranges overlap, durations of children may exceed that of the range around them; self times count once. */
+/* Where ranges overlap, the durations of children may exceed their parent's; self times count once. */
 static void sum_tree(struct marey__tree *tree)
 {
     for (size_t i = 1; i < tree->n; i++)
@@ -169,7 +169,7 @@ marey_status marey__merge_finish(struct marey__merge *merge)
 {
     if (merge->n_overlapping != 0)
         sum_tree(&merge->tree);
-    /* Rank steps refer to rows by their place, so the slowest are counted before rows move. */
+    /* Rank steps refer to rows by index, so count the slowest before rows move. */
     marey__iteration_merge_finish(&merge->iterations);
     return put_in_order(merge) && add_counters(merge) && sort_notes(merge) ? MAREY_OK
                                                                            : marey__no_memory();

@@ -1,27 +1,26 @@
 /*
- * The report "ranges", which `marey report` prints without a switch: its columns, tables, settings and its entry in the
- * registry.
+ * The report "ranges", the default of `marey report`: its columns, tables, settings and its entry in the registry.
  *
- * What the columns mean. A recursive range counts in total_ns once, by its outermost call; mean and quantiles are over all
- * calls. Quantiles are within 0.8 %. `share` is the total over the time from the first to the last event, summed over
- * processes; in `threads` of that process, in `phases` of processes that have phases. A range that never ended, or whose
- * end was lost, is in no count and no time. Names are grouped, whatever their call site.
+ * Columns: a recursive range counts once in total_ns, by its outermost call; mean and quantiles are over all calls.
+ * Quantiles are within 0.8 %. `share` is the total over the time from the first to the last event, summed over
+ * processes; in `threads` of that process, in `phases` of processes with phases. A range that never ended, or whose end
+ * was lost, is not counted. Ranges are grouped by name, across call sites.
  *
- * Steps: warm-up and steps in which events were lost are counted, and left out of everything else. A row of `iterations` is
- * the time of a name in a step, over all threads of the process and split where a range goes on into the next step. A step
- * in which it did not run counts as 0; `ran` is in how many it ran. steady_ns and `share` leave out the first step of
- * processes that mark no warm-up. rank_min_ns and rank_max_ns are the lowest and highest mean of a process. `slowest` counts
- * the steps in which a rank took longest, behind_ns is by how much, against the mean of the others. An outlier is longer than
- * the third quartile by three times the distance between the quartiles, and than the median by a fifth; `longer` is the
- * innermost range that accounts for it. A process has at most 16.
+ * Steps: warm-up and steps with lost events are counted, but excluded from everything else. A row of `iterations` is
+ * the time of a name in a step, over all threads of the process, split where a range continues into the next step. A
+ * step in which it did not run counts as 0; `ran` is the number in which it ran. steady_ns and `share` exclude the
+ * first step of processes without marked warm-up. rank_min_ns and rank_max_ns are the lowest and highest mean of a
+ * process. `slowest` counts the steps in which a rank took longest, behind_ns is its distance from the mean of the
+ * others. An outlier is longer than the third quartile plus three interquartile ranges, and than 1.2 medians; `longer`
+ * is the innermost range that explains it. A process has at most 16 outliers.
  *
- * Ranks are processes that load no data for another. The value of a name is its mean time in a step (`per`: "iteration"), or
- * its time in the run (`per`: "run"). mad_ns is the median distance from the median; `score` is the distance from the median
- * over 1.48 times that, or over a hundredth of the median if that is more. Of five ranks or more, one is an outlier whose
- * score is above five and that is more than a hundredth of the whole away.
+ * Ranks are processes other than data loader workers. The value of a name is its mean time in a step (`per`:
+ * "iteration"), or its time in the run (`per`: "run"). mad_ns is the median distance from the median; `score` is the
+ * distance from the median over 1.48 times that, or over a hundredth of the median if that is more. With five or more
+ * ranks, an outlier has a score above five and a distance of more than a hundredth of the whole.
  *
- * GPU activity: `share` is of the times of kernels, copies and memsets added up. gpu_ranges has for each name of a range
- * the activity that was launched in it or in ranges within it; self_gpu_ns leaves the latter out.
+ * GPU activity: `share` is of the summed times of kernels, copies and memsets. gpu_ranges has for each range name the
+ * activity launched in it or in ranges within it; self_gpu_ns excludes the latter.
  */
 #include <stdio.h>
 
@@ -246,7 +245,7 @@ static marey_status fill_tables(marey_report *report, const struct marey__making
     return *making->failed ? marey__no_memory() : MAREY_OK;
 }
 
-/* By name: whether a range of it is less than so deep in others. NULL on out of memory. */
+/* By name: whether any range of it is nested less deep than max_depth. NULL on out of memory. */
 static uint8_t *find_shallow(const struct marey__merge *merge, uint32_t max_depth)
 {
     uint8_t *const shallow = marey__calloc(merge->names.n + 1, sizeof *shallow);
@@ -269,7 +268,7 @@ static marey_status make_tables(marey_report *report, const struct marey__merge 
     return fill_tables(report, &making, options);
 }
 
-/* ---- making ---- */
+/* ---- creating the report ---- */
 
 static bool is_wanted(const struct marey__request *request, const char *table)
 {
@@ -291,7 +290,7 @@ struct marey__summary_options marey__summary_options_of(const struct marey__requ
     };
 }
 
-/* The tables that settings ask for, comma separated; NULL: none does. */
+/* The tables selected by settings, comma-separated; NULL: none. */
 static const char *list_shown(struct marey__summary *summary, const struct marey__request *request)
 {
     static const char *const names[] = {"tree", "threads", "ranks", "iterations"};
@@ -311,8 +310,8 @@ static marey_status sort_tables(const marey_report *report, const struct marey__
     const char *const sort = marey__setting(request, "sort"), *const chosen =
                                                                   request->options->tables;
     if (sort == NULL)
-        return MAREY_OK; /* they are sorted by total */
-    /* Another table that will be written may have columns that ranges do not have, and the other way round. */
+        return MAREY_OK; /* sorted by total already */
+    /* Another table that is written may have columns that ranges lack, and vice versa. */
     static const enum marey__summary_table sorted[] = {MAREY__TABLE_ASYNC, MAREY__TABLE_KERNELS,
                                                        MAREY__TABLE_RANGES};
     marey_status status = MAREY_OK;
@@ -342,7 +341,7 @@ static marey_status fill(marey_report *report, const struct marey__request *requ
     summary->straggler = straggler != NULL ? (int32_t)(straggler - steps->rows) : -1;
     summary->n_threads = merge->n_threads;
     note_source(summary, merge);
-    /* A merge may have processes of logs that others read. */
+    /* A merge may have processes from logs read by others. */
     report->cost = (struct marey_cost){0};
     for (size_t i = 0; i < merge->n_processes; i++)
         marey__cost_add(&report->cost, merge->processes[i]);
@@ -367,7 +366,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"tree", MAREY_SETTING_FLAG, NULL, "which range was called from which"},

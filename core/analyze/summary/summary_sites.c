@@ -1,4 +1,4 @@
-/* What recordings tell besides events: the sites of all their processes, each once, and sentences about themselves. */
+/* Data of recordings besides events: the sites of all their processes, each once, and notes. */
 #include <string.h>
 
 #include "analyze/summary/internal.h"
@@ -39,7 +39,7 @@ bool marey__merge_add_site(struct marey__merge *merge, const struct marey__site_
     return !key.failed && add_keyed(merge, site, &key);
 }
 
-/* Details of GPU work are sites for their place in the log, and no place in the program. */
+/* Details of GPU work are stored as sites, but are not places in the program. */
 static bool add_sites(struct marey__merge *merge, const marey_recording *recording, size_t process,
                       uint32_t number)
 {
@@ -66,7 +66,7 @@ static bool add_warnings(struct marey__merge *merge, const marey_recording *reco
     return true;
 }
 
-/* ---- what is left out ---- */
+/* ---- excluded processes and logs ---- */
 
 struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32_t recording)
 {

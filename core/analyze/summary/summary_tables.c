@@ -113,7 +113,7 @@ void marey__fill_processes(marey_table *table, const struct marey__making *m)
 
 /* ---- workers of data loaders ---- */
 
-/* What is in no other range of the process is in none twice: self times add up to the time in ranges. */
+/* A worker's busy time is the sum of self times, which count no time twice. */
 static void put_work(marey_table *table, const struct marey__making *m, size_t number)
 {
     const struct marey_process *process = m->merge->processes[number];

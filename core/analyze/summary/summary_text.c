@@ -1,6 +1,6 @@
 /*
- * The whole answer of `marey report`, for people. From top to bottom: what ran, the tables, its
- * iterations, what was left open, what was lost, what the measuring cost, and what else the reader ought to know.
+ * The text of `marey report`. From top to bottom: the program, the tables, iterations, open ranges, lost events, the
+ * cost of measuring, and notes.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "present/draw/internal.h"
 #include <marey/communication.h>
 
-/* How many ranges left open are listed; the rest is a number. */
+/* Limit on listed open ranges; the rest is a count. */
 enum { MAX_OPEN = 10, COMMAND_WIDTH = 60 };
 
 static marey_table *table_of(const struct marey__answer *text, enum marey__summary_table table)
@@ -29,7 +29,7 @@ static marey_status end_line(struct marey__answer *text)
 
 /* ---- the headline ---- */
 
-/* The longest of the processes: they run side by side. */
+/* The longest of the processes, because they run in parallel. */
 static uint64_t longest_ns(const marey_table *processes)
 {
     uint64_t longest = 0;
@@ -110,7 +110,7 @@ static marey_status put_headline(struct marey__answer *text)
     return end_line(text);
 }
 
-/* ---- which tables ---- */
+/* ---- choice of tables ---- */
 
 /* Tables shown after `ranges` and after `iterations`, if they have that many rows. */
 static const struct {
@@ -160,7 +160,7 @@ static marey_status put_table(struct marey__answer *text, const marey_table *tab
 {
     static const char *const one_process[] = {"processes", "rank_min_ns", "rank_max_ns", "max_rank",
                                               NULL};
-    /* Equal in all rows; a line below the tables has it. */
+    /* Equal in all rows; shown in a line below the tables. */
     static const char *const many_ranks[] = {"per", "median_ns", NULL};
     const size_t n = marey_table_n_rows(table);
     const bool is_tree = strcmp(marey_table_name(table), "tree") == 0;
@@ -174,7 +174,7 @@ static marey_status put_table(struct marey__answer *text, const marey_table *tab
                                                                    : NULL,
     };
     view.options.tree = is_tree ? "name" : NULL;
-    MAREY_TRY(end_line(text)); /* an empty one */
+    MAREY_TRY(end_line(text)); /* an empty line */
     if (n == 0) {
         marey__buf_printf(&text->lines.line, "No %s.", marey_table_name(table));
         return end_line(text);
@@ -192,7 +192,7 @@ static marey_status put_table(struct marey__answer *text, const marey_table *tab
     return end_line(text);
 }
 
-/* Many ranks: what is usual, and who is not; each row of each rank where all rows are wanted. */
+/* Many ranks: typical values and outliers; every row with --all. */
 static marey_status put_exceptions(struct marey__answer *text)
 {
     static const enum marey__summary_table tables[] = {
@@ -225,7 +225,7 @@ static marey_status put_tables(struct marey__answer *text)
     return MAREY_OK;
 }
 
-/* Another report in the place of a section; NULL: none. */
+/* A section from another report; NULL: none. */
 static marey_status put_section(struct marey__answer *text, const marey_report *section)
 {
     const struct marey_write_options wants = {.text = text->options->text,
@@ -233,7 +233,7 @@ static marey_status put_section(struct marey__answer *text, const marey_report *
     return section != NULL ? marey_report_write(section, "text", &wants, text->lines.out) : MAREY_OK;
 }
 
-/* ---- what stands below ---- */
+/* ---- below the tables ---- */
 
 static marey_status put_open(struct marey__answer *text)
 {
@@ -276,7 +276,7 @@ static marey_status put_loss(struct marey__answer *text)
     const struct marey_cost *cost = &text->report->cost;
     struct marey__buf *line = &text->lines.line;
     if (marey__summary_of(text->report)->source[0] != '\0')
-        return MAREY_OK; /* nobody knows what another tool lost */
+        return MAREY_OK; /* unknown for other tools */
     if (cost->lost_events == 0 && cost->n_stopped == 0 && cost->n_cut == 0) {
         marey__buf_puts(line, "lost: none");
         return end_line(text);
@@ -328,7 +328,7 @@ static bool has_range(const struct marey__answer *text, const char *name)
     return false;
 }
 
-/* Whether 'marey breakdown' has more: GPU activity, or communication. */
+/* Whether 'marey breakdown' shows more: GPU activity, or communication. */
 static bool has_breakdown(const struct marey__answer *text)
 {
     const marey_table *sites = table_of(text, MAREY__TABLE_SITES);

@@ -1,5 +1,5 @@
 /*
- * The lines of a report about iterations, loader workers and many ranks. They are a digest; the tables have the rest.
+ * Summary lines about iterations, loader workers and many ranks. The tables have the details.
  *
  * Few ranks are shown row by row; of thousands, only typical times, the slowest, the fastest and outliers.
  */
@@ -99,7 +99,7 @@ static void put_name(const marey_report *report, struct marey__buf *line, size_t
     marey__buf_puts(line, ")");
 }
 
-/* Row 0 is the whole; the others come heaviest first, what is in no range last. */
+/* Row 0 is the whole; the others come heaviest first, and time outside all ranges last. */
 static marey_status put_names(const marey_report *report, struct marey__lines *lines)
 {
     struct marey__buf *const line = &lines->line;
@@ -182,7 +182,7 @@ static marey_status put_straggler(const marey_report *report, struct marey__line
     return marey__lines_end(lines);
 }
 
-/* Epochs have workers of their own, which go by the same numbers. The rows are sorted by these. */
+/* Each epoch has new workers with the same numbers. The rows are sorted by these. */
 static bool is_same_worker(const marey_report *report, size_t a, size_t b)
 {
     const enum marey__summary_table table = MAREY__TABLE_WORKERS;

@@ -9,7 +9,7 @@ static int heaviest_first(const struct marey__node *a, const struct marey__node 
     return marey__names_compare(&merge->names, a->name, b->name);
 }
 
-/* Nodes that were counted, pass the filter and are not too deep; those that lead to one come along. */
+/* Select nodes that were counted, pass the filter and are not too deep, and their ancestors. */
 static void choose_nodes(const struct marey__making *m, uint8_t *keep)
 {
     const struct marey__tree *tree = &m->merge->tree;

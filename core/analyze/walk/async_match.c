@@ -1,7 +1,7 @@
 /*
- * The two ends of an async range may lie in different lanes, and a lane that wrote less is flushed
- * later: the end can be read long before the begin. So either half waits here for the other, under
- * its handle.
+ * Matches the ends of async ranges by handle. They may be in different lanes, and a lane with fewer
+ * events is flushed later, so the end may be read long before the begin. Either half waits here for
+ * the other.
  */
 #include "analyze/walk/internal.h"
 
@@ -12,7 +12,7 @@ static size_t home_of(const struct marey__async_match *match, uint64_t handle)
     return (size_t)((handle * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (match->n_slots - 1);
 }
 
-/* The slot of `handle`, or the empty one where it would go. */
+/* The slot of `handle`, or the empty slot for it. */
 static size_t find(const struct marey__async_match *match, uint64_t handle)
 {
     size_t slot = home_of(match, handle);
@@ -38,7 +38,7 @@ static bool make_room(struct marey__async_match *match)
     return true;
 }
 
-/* Empty a slot, and move up those behind it that it kept from their place. */
+/* Empty a slot, and move up later entries that it displaced. */
 static void empty(struct marey__async_match *match, size_t hole)
 {
     const size_t mask = match->n_slots - 1;

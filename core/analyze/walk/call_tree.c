@@ -76,8 +76,8 @@ static int by_parent_and_place(const void *a, const void *b, void *ctx)
 }
 
 /*
- * Depth first without recursion: `next[node]` is the place in `sorted` of the child to be visited next, and a node is
- * left when that place holds somebody else's child.
+ * Depth first without recursion: `next[node]` is the index in `sorted` of the node's next child; the node is done when
+ * that element has another parent.
  */
 static void visit_in_order(const struct marey__tree *tree, const uint32_t *sorted, size_t n,
                            uint32_t *next, uint32_t *order)

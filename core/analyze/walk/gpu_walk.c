@@ -1,11 +1,11 @@
 /*
  * The work of a process's streams: counts and times by name, and by the path of ranges that launched it.
  *
- *   a record LAUNCH, on a thread       correlation ──> the range on top of the stack, as a node of the lane's tree
- *   a record GPU, on a stream          correlation ──> that node gets the time
+ *   a record LAUNCH, on a thread       correlation ──> the innermost open range, as a node of the lane's tree
+ *   a record GPU, on a stream          correlation ──> add the time to that node
  *
- * Streams and threads come in any order, so whichever comes first waits in one table for the other. Work that waits is
- * a sum, and a launch stays, since a graph that is launched once is many pieces of work. The table grows with launches.
+ * Streams and threads come in any order, so whichever comes first waits in a table for the other. Waiting work is kept as
+ * a sum. A launch stays in the table, because one graph launch has many pieces of work; the table grows with launches.
  */
 #include "analyze/walk/internal.h"
 
@@ -27,9 +27,9 @@ void marey__gpu_walk_fini(struct marey__gpu_walk *gpu)
     *gpu = (struct marey__gpu_walk){0};
 }
 
-/* ---- launches and what waits for them ---- */
+/* ---- launches and waiting work ---- */
 
-/* The entry of a correlation, made when new; NULL on out of memory. */
+/* The entry of a correlation, created if needed; NULL on out of memory. */
 static struct marey__gpu_launch *launch_of(struct marey__gpu_walk *gpu, uint64_t correlation)
 {
     const size_t n_before = gpu->n_launches;
@@ -60,7 +60,7 @@ bool marey__gpu_walk_launch(struct marey__process_walk *walk, struct marey__lane
     if (launch == NULL)
         return false;
     launch->lane = lane->stack.info->lane;
-    launch->node = marey__stack_top(&lane->stack)->node; /* 0: no range is open */
+    launch->node = marey__stack_top(&lane->stack)->node; /* 0: no open range */
     const struct marey__gpu_time waiting = launch->waiting;
     launch->waiting = (struct marey__gpu_time){0};
     return waiting.count == 0 || add_to_node(lane, launch->node, &waiting);
@@ -94,7 +94,7 @@ static struct marey__work_stats *new_work(struct marey__process_walk *walk, uint
     return work;
 }
 
-/* The figures of a name and kind, made when new; NULL on out of memory. */
+/* The sums of a name and kind, created if needed; NULL on out of memory. */
 static struct marey__work_stats *work_of(struct marey__process_walk *walk, uint32_t name,
                                          uint32_t kind)
 {
@@ -110,7 +110,7 @@ static struct marey__work_stats *work_of(struct marey__process_walk *walk, uint3
     return new_work(walk, name, kind);
 }
 
-/* Streams and devices are counted once for each work. */
+/* Each stream and device is counted once per work. */
 static bool count_stream(struct marey__gpu_walk *gpu, struct marey__work_stats *work,
                          const struct marey_lane_info *lane)
 {

@@ -1,12 +1,12 @@
 /*
- * The iterations of one process summed up while they are walked: distributions by name, the longest ones with what ran
- * in them, epochs and phases. Warm-up and iterations that are not complete are counted and left out of all else.
+ * Sums over the iterations of one process during the walk: distributions by name, the longest ones with their ranges,
+ * epochs and phases. Warm-up and incomplete iterations are counted and excluded from everything else.
  */
 #include "analyze/walk/internal.h"
 
-/* Durations that are kept to find the slowest rank of each iteration; one number may not claim gigabytes. */
+/* Limits on durations kept to find the slowest rank of each iteration; a damaged number must not allocate gigabytes. */
 enum { MAX_DURATIONS = 1 << 27, MAX_JUMP = 1 << 20 };
-/* Epochs that get a row; a loop that begins one for each batch needs no more. */
+/* Limit on rows of epochs, for a loop that begins one per batch. */
 enum { MAX_EPOCHS = 1 << 20 };
 
 static inline bool add_value(struct marey__iteration_values *values, uint64_t ns, bool is_first)
@@ -37,11 +37,11 @@ void marey__iteration_stats_fini(struct marey__iteration_stats *stats, size_t n_
     *stats = (struct marey__iteration_stats){0};
 }
 
-/* ---- its place among the others ---- */
+/* ---- place among the iterations ---- */
 
 /*
- * Keep a duration at its iteration's number, which other ranks share. A lower number than before is a count that was
- * reset: what follows goes behind all that was. Numbers that jump too far are left out.
+ * Store a duration at its iteration's number, which other ranks share. A lower number than before means that the count
+ * was reset: later iterations are placed after all earlier ones. Numbers that jump too far are skipped.
  */
 static bool keep_duration(struct marey__iteration_stats *stats, const struct marey__span *span,
                           float ns)
@@ -49,7 +49,7 @@ static bool keep_duration(struct marey__iteration_stats *stats, const struct mar
     if (stats->n_iterations != 0 && span->number <= stats->last_number)
         stats->first_place = stats->n_durations;
     else if (stats->n_iterations == 0 && span->number > MAX_JUMP)
-        stats->first_place = 0 - span->number; /* recorded from the middle on */
+        stats->first_place = 0 - span->number; /* recording started in the middle */
     stats->last_number = span->number;
     const uint64_t place = stats->first_place + span->number;
     stats->place = UINT64_MAX;
@@ -65,7 +65,7 @@ static bool keep_duration(struct marey__iteration_stats *stats, const struct mar
     return true;
 }
 
-/* The place of a long iteration: a new one, or that of the shortest if this is longer; NULL: none. */
+/* The slot for a long iteration: a new one, or the shortest if this one is longer; NULL: none. */
 static struct marey__long_iteration *find_place(struct marey__iteration_stats *stats, uint64_t ns)
 {
     if (stats->n_longest < MAREY__N_LONGEST)
@@ -103,7 +103,7 @@ static bool keep_if_long(struct marey__iteration_stats *stats,
 
 /* ---- spans ---- */
 
-/* Whether an iteration that has just ended is before the steady part: warm-up, or the first one that counts. */
+/* Whether the iteration that just ended is before the steady part: warm-up, or the first one that counts. */
 static bool is_before_steady(const struct marey__iteration_stats *stats,
                              const struct marey__span *span)
 {
@@ -112,7 +112,7 @@ static bool is_before_steady(const struct marey__iteration_stats *stats,
            (is_warmup || (stats->whole.ns.count == 0 && stats->n_warmup == 0));
 }
 
-/* The steady part has begun where the iteration before the latest ended: keep the self times up to there. */
+/* The steady part began at the end of the previous iteration: save the self times up to there. */
 static bool keep_self_times(struct marey__process_walk *walk)
 {
     for (size_t i = 0; i < walk->info->n_lanes; i++) {
@@ -139,7 +139,7 @@ uint64_t marey__lane_steady_ns(const struct marey__process_walk *walk,
     return walk->iteration_stats.n_steady != 0 && until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
-/* Phases that ended since the iteration before are in the steady part where this one is. */
+/* Phases that ended since the previous iteration are in the steady part if this iteration is. */
 static bool extend_steady(struct marey__process_walk *walk, const struct marey__span *span,
                           bool is_before)
 {
@@ -174,7 +174,8 @@ static bool take_values(struct marey__iteration_stats *stats,
 }
 
 /*
- * An iteration has ended: count it for the phases that ended in it, each once. The phase that is open counts it at its own end.
+ * At the end of an iteration, count it for the phases that ended in it, each once. An open phase counts it at its own
+ * end.
  */
 static void count_for_phases(struct marey__process_walk *walk, const struct marey__span *iteration)
 {

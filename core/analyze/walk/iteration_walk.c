@@ -1,10 +1,10 @@
 /*
- * What each range takes in each iteration, on all threads together. Batches come in order of time as far as iterations
- * go (log_order.c), so that there is one iteration under way at a time and nothing grows with their number:
+ * The time of each range in each iteration, on all threads together. Batches come in order of time with respect to
+ * iterations (log_order.c), so there is one current iteration, and memory does not grow with their number:
  *
- *   a range ends              its time since the iteration began, or since its own begin, goes to its name
- *   an iteration ends         so does the time of all ranges that are open; names that ran are handed on and start anew
- *   an iteration begins late  what ran before belongs to none
+ *   a range ends              adds its time since the iteration's begin, or its own, to its name
+ *   an iteration ends         adds the time of all open ranges, passes the names to the visitor and resets them
+ *   an iteration begins late  earlier time belongs to no iteration
  */
 #include "analyze/walk/internal.h"
 
@@ -38,7 +38,7 @@ bool marey__iteration_walk_batch(struct marey__process_walk *walk, struct marey_
     return lane->is_listed;
 }
 
-/* Forget what has run so far, all names at once. */
+/* Reset the times of all names at once. */
 static void start_round(struct marey__process_walk *walk)
 {
     struct marey__iteration_walk *it = &walk->iterations;
@@ -62,7 +62,7 @@ static void add_open_ranges(struct marey__process_walk *walk, const struct marey
     }
 }
 
-/* Lanes with nothing open leave the list; their next batch brings them back. */
+/* Lanes without open ranges leave the list; their next batch adds them again. */
 static void add_all_open(struct marey__process_walk *walk, uint64_t ns)
 {
     struct marey__iteration_walk *it = &walk->iterations;
@@ -76,7 +76,7 @@ static void add_all_open(struct marey__process_walk *walk, uint64_t ns)
     }
 }
 
-/* A lane that has lost its end is blind to the last; that matters where events were lost. */
+/* A lane that lost its last words stays blind; that matters only where events were lost. */
 static bool is_cut(const struct marey__process_walk *walk, const struct marey__span *span)
 {
     const struct marey_process *info = walk->info;
@@ -102,7 +102,7 @@ static bool hand_on(struct marey__process_walk *walk, struct marey__span *span, 
     return it->visitor(it->visitor_ctx, span, &iteration);
 }
 
-/* How long a lane had a range open until now, since its first event. */
+/* The time in ranges of a lane from its first event until now. */
 static uint64_t covered_until(const struct marey__lane_walk *lane, uint64_t ns)
 {
     const struct marey__frame *open = lane->stack.open;
@@ -110,7 +110,7 @@ static uint64_t covered_until(const struct marey__lane_walk *lane, uint64_t ns)
     return open[-1].children_ns + (is_open ? ns - open[0].start_ns : 0);
 }
 
-/* An iteration has ended: the self times of open ranges up to here are of the time before. */
+/* At the end of an iteration, the self times of open ranges so far belong to the time before. */
 static void end_iteration(struct marey__iteration_walk *it, uint64_t ns)
 {
     it->n_ended++;
@@ -138,7 +138,7 @@ bool marey__iteration_walk_record(struct marey__process_walk *walk,
     const uint64_t begin_ns = it->progress.begin_ns, covered_ns = covered_until(lane, ns),
                    in_ranges_ns = it->counting == lane || it->counting == NULL
                                       ? covered_ns - MAREY__MIN(it->covered_ns, covered_ns)
-                                      : UINT64_MAX; /* another thread counts now */
+                                      : UINT64_MAX; /* another thread records iterations now */
     if (marey__progress_take(&it->progress, words, ns, &span)) {
         const uint64_t duration_ns = span.end_ns - span.begin_ns;
         if (!hand_on(walk, &span, duration_ns - MAREY__MIN(in_ranges_ns, duration_ns)))

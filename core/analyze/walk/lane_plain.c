@@ -1,13 +1,13 @@
 /*
- * The stack machine's usual case: begins and ends that nest, of paths that were met before. This is what nearly every
- * event of a recording is, so a report over thousands of ranks is as fast as this loop.
+ * The fast path of the stack machine: begins and ends that nest, on known paths. Nearly every event of a recording is
+ * of this kind, so this loop determines the speed of a report over thousands of ranks.
  *
- * Whatever else comes (a new path, the first few calls of a name, an end of another name, a record) is left to lane_walk.c,
- * which follows all rules of lane_replay.h; nothing was changed for that word then.
+ * Any other word (a new path, the first few calls of a name, an end of another name, a record) is left, without side
+ * effects, to lane_walk.c, which follows all rules of lane_replay.h.
  *
- * What the loop needs is in variables of its own: through pointers, each store could change what the next load finds. Loops
- * of programs repeat themselves, so that each node remembers which one came next when its range last began and when it
- * last ended. Mostly that is the one that comes now, and then the tree need not be searched.
+ * The loop works on local variables: through pointers, the compiler would have to reload values after each store.
+ * Programs repeat their loops, so each node remembers the node that came next after its range's last begin and last
+ * end. Usually the same one comes again, and the tree need not be searched.
  */
 #include "analyze/walk/internal.h"
 
@@ -17,8 +17,8 @@ struct machine {
     uint64_t last_ns;
     struct marey__node *nodes;
     const struct marey__tree *tree;
-    struct marey__frame *top, *const first, *const last; /* the thread; the last that there is room for */
-    uint32_t *next; /* where the node that comes next is remembered */
+    struct marey__frame *top, *const first, *const last; /* the thread; the last frame with space */
+    uint32_t *next;                                      /* where to store the next node */
     struct marey__sketch *ranges;
     struct marey__iteration_walk *iterations;
     const uint32_t n_ended; /* iterations */
@@ -26,7 +26,7 @@ struct machine {
 
 #define HOT static inline __attribute__((always_inline))
 
-/* The node of `name` below `parent`; 0 when there is none so far. */
+/* The node of `name` below `parent`; 0 if there is none yet. */
 HOT uint32_t find_node(const struct machine *m, uint32_t parent, uint32_t name)
 {
     const uint32_t node = *m->next;
@@ -37,7 +37,7 @@ HOT uint32_t find_node(const struct machine *m, uint32_t parent, uint32_t name)
     return *m->next = number != 0 ? number - 1 : 0;
 }
 
-/* False for what is not usual. */
+/* Returns false if the fast path does not apply. */
 HOT bool begin(struct machine *m, uint32_t site, uint64_t ns)
 {
     if (MAREY_UNLIKELY(m->top == m->last || site > m->n_sites))

@@ -1,4 +1,4 @@
-/* The parts of lane_replay.h that only some events need. */
+/* Functions of lane_replay.h that only a few events need. */
 #include "analyze/walk/lane_replay.h"
 
 bool marey__stack_make_room(struct marey__replay *replay, struct marey__lane_stack *stack,

@@ -1,13 +1,13 @@
 /*
- * The replay of a lane: begins, ends and records of one thread in the order of the log become a stack of open ranges and
- * calls of a visitor. Summary, page, breakdown, energy, memory, samples and exports are such visitors, so all of them
+ * The replay of a lane: turns begins, ends and records of one thread, in the order of the log, into a stack of open ranges
+ * and calls of a visitor. Summary, page, breakdown, energy, memory, samples and exports are such visitors, so all of them
  * follow one set of rules:
  *
  *   names          A range may begin at one call site and end at another. Equal names match; an end without a site ends
  *                  the innermost range.
- *   unwinding      An end whose name is further down ends the ranges above at the same timestamp: they were left open.
+ *   unwinding      An end of a range further down ends the ranges above it at the same timestamp: they were left open.
  *                  They count in `n_unwound`. Only the topmost MAREY__MAX_SEARCH ranges are searched.
- *   orphans        An end whose name is not on the stack has lost its begin: counted in `n_orphans`, nothing else.
+ *   orphans        An end whose name is not on the stack has lost its begin: only counted, in `n_orphans`.
  *   overlap        A record END_OF ends the innermost range of its name, and those above continue. The time that both
  *                  ran belongs to the inner one. A visitor whose ranges must nest gets the ones above as two ranges
  *                  (`must_nest`). Imported ranges that overlap without nesting are on further lanes of their thread; a
@@ -19,13 +19,13 @@
  *   gaps           Where events of a lane are missing, the ends of its open ranges may be among them: each is cut at the
  *                  lane's last known timestamp and counts in `n_cut_off`. Marked by `gap` of a batch (an empty batch
  *                  reports it early, then `gap` of the visitor follows with the next words) or by a record GAP.
- *   timestamps     Those of begins and ends never go back within a lane: an earlier one counts as the latest before it,
- *                  and so do durations never become negative. Other events keep theirs.
+ *   timestamps     Those of begins and ends never go back within a lane: an earlier one is replaced by the latest one,
+ *                  so durations are never negative. Other events keep theirs.
  *   repeats        A record REPEAT sets how many calls the next range represents, and is void after a gap.
  *   other records  LAUNCH, COMMUNICATION and ARGUMENTS describe the innermost open range; ASYNC_*, COUNTER, MARK, FLOW
  *                  and the spans of the process (ITERATION, EPOCH, PHASE; progress.c) do not touch the stack. All of
  *                  them go to `record`.
- *   end of a log   Ranges that are open stay on the stack; the visitor decides. They are not in `n_cut_off`.
+ *   end of a log   Open ranges stay on the stack, for the visitor to handle. They are not in `n_cut_off`.
  *
  * Everything is inlined into the function that takes a batch, with a constant visitor, so that its calls become direct.
  * lane_plain.c is the summary's shortcut for begins and ends that nest.
@@ -44,60 +44,60 @@ enum {
     MAREY__MAX_SEARCH = 1000,
 };
 
-/* Calls that one range may represent; sums from a damaged file must not overflow. */
+/* Limit on calls represented by a range; sums from a damaged file must not overflow. */
 #define MAREY__MAX_REPEAT (UINT64_C(1) << 40)
 
 /* A range that has begun. */
 struct marey__frame {
     uint64_t start_ns;
     uint64_t repeat; /* calls that it represents, plus one; 0: not recorded, so it is one call */
-    uint32_t site;   /* where it began */
-    uint32_t name;   /* its number; set by the summary only */
-    union {          /* the visitor's, zero at first */
+    uint32_t site;   /* of its begin */
+    uint32_t name;   /* name number; set only by the summary */
+    union {          /* data of the visitor, initially zero */
         struct {     /* summary */
             uint64_t children_ns;
             uint32_t node;
         };
         struct { /* work.c, work_host.c: indexes, plus one */
-            uint32_t launch; /* the last one it made, in marey__work_set.launches; the others follow by `chained` */
+            uint32_t launch; /* its latest launch, in marey__work_set.launches; earlier ones follow by `chained` */
             uint32_t collective; /* in marey__work_set.collectives */
             uint32_t range;      /* in marey__work_set.ranges */
         };
-        uint32_t payload; /* exports: where it is in the lane's `payloads`, plus one */
+        uint32_t payload; /* exports: index in the lane's `payloads`, plus one */
     };
 };
 
 /* The open ranges of a lane. */
 struct marey__lane_stack {
     const struct marey_lane_info *info;
-    struct marey__frame *open; /* outermost first; once there is room, open[-1] is the thread itself */
+    struct marey__frame *open; /* outermost first; once allocated, open[-1] is the thread itself */
     size_t n_open, open_cap;
     uint64_t n_too_deep; /* begun beyond the limit and not ended */
-    uint64_t repeat;     /* of the next range, as marey__frame has it */
+    uint64_t repeat;     /* of the next range, as in marey__frame */
     uint64_t last_ns;    /* of its latest event */
 };
 
-/* What the lanes of a process share. */
+/* Shared by the lanes of a process. */
 struct marey__replay {
-    uint32_t *site_names; /* name number by site, 0 to n_sites; 0 is also for unknown sites */
+    uint32_t *site_names; /* name number by site, 0 to n_sites; 0 stands for unknown sites, too */
     uint32_t n_sites;
-    size_t n_frames; /* room of all stacks */
+    size_t n_frames; /* allocated frames of all stacks */
     uint64_t n_orphans, n_unwound, n_cut_off, n_too_deep;
 };
 
 enum marey__ending {
     MAREY__ENDED,
-    MAREY__UNWOUND,   /* by the end of an outer one */
+    MAREY__UNWOUND,   /* by the end of an outer range */
     MAREY__CUT,       /* by a gap, or it never ended; the timestamp is the lane's last one */
-    MAREY__TAKEN_OUT, /* while ranges above it go on */
-    MAREY__SPLIT,     /* one of these, where `must_nest`: it begins again */
+    MAREY__TAKEN_OUT, /* while ranges above it continue */
+    MAREY__SPLIT,     /* temporarily, if `must_nest`: it begins again */
 };
 
 /* Each returns false on out of memory, which ends the replay. Each may be NULL. */
 struct marey__lane_visitor {
     /*
-     * A range begins; it is not on the stack yet, whose height is its depth. `words` is its begin, of `n` words that the
-     * batch still has; NULL: it begins again after a split.
+     * A range begins; it is not on the stack yet, whose height is its depth. `words` points to its begin, with `n`
+     * words left in the batch; NULL: it begins again after a split.
      */
     bool (*begin)(void *ctx, struct marey__lane_stack *stack, struct marey__frame *frame,
                   const uint64_t *words, size_t n);
@@ -111,25 +111,28 @@ struct marey__lane_visitor {
     /* Events of this lane are missing between its last timestamp and `ns`; 0: their number is unknown. */
     bool (*gap)(void *ctx, struct marey__lane_stack *stack, uint64_t ns, uint64_t n_events);
     /*
-     * The range at `depth` ends while those above it go on: called before its `end`, and with `is_done` once the stack
-     * has closed up. The range above has been open for `shared_ns`.
+     * The range at `depth` ends while those above it continue: called before its `end`, and again with `is_done` after
+     * it is removed from the stack. The range above has been open for `shared_ns`.
      */
     bool (*take_out)(void *ctx, struct marey__lane_stack *stack, size_t depth, uint64_t shared_ns,
                      bool is_done);
-    /* Of the range at `depth`, `ns` of self time belong to ranges on other lanes of its thread. */
+    /* `ns` of the self time of the range at `depth` belong to ranges on other lanes of its thread. */
     bool (*covered)(void *ctx, struct marey__lane_stack *stack, size_t depth, uint64_t ns);
     bool must_nest;
 };
 
-/* Make room for one more range. False beyond the limit, where it is counted, and on out of memory, which sets `*failed`. */
+/*
+ * Make space for one more range. Returns false beyond the limit, which is counted, and on out of memory, which sets
+ * `*failed`.
+ */
 bool marey__stack_make_room(struct marey__replay *replay, struct marey__lane_stack *stack,
                             bool *failed);
-/* The index of the innermost range of this site's name; `n_open` if there is none within reach. */
+/* The index of the innermost range of this site's name; `n_open` if there is none within the search depth. */
 size_t marey__stack_find(const struct marey__replay *replay, const struct marey__lane_stack *stack,
                          uint32_t site);
 void marey__stack_fini(struct marey__lane_stack *stack);
 
-/* The innermost range, or the thread itself; for stacks that have room. */
+/* The innermost range, or the thread itself; the stack must have space. */
 MAREY__INLINE struct marey__frame *marey__stack_top(const struct marey__lane_stack *stack)
 {
     return stack->open + stack->n_open - 1;
@@ -168,7 +171,7 @@ MAREY__INLINE bool marey__replay_pop(struct marey__lane_stack *stack, uint64_t n
     return visitor->end == NULL || visitor->end(ctx, stack, &stack->open[stack->n_open], ns, how);
 }
 
-/* Ranges end, from the innermost, until `n_left` are open. */
+/* End ranges from the innermost, until `n_left` are open. */
 MAREY__INLINE bool marey__replay_pop_to(struct marey__lane_stack *stack, size_t n_left, uint64_t ns,
                                         enum marey__ending how,
                                         const struct marey__lane_visitor *visitor, void *ctx)
@@ -179,7 +182,7 @@ MAREY__INLINE bool marey__replay_pop_to(struct marey__lane_stack *stack, size_t 
     return true;
 }
 
-/* All open ranges end at the last timestamp of the lane. */
+/* End all open ranges at the last timestamp of the lane. */
 MAREY__INLINE bool marey__replay_cut(struct marey__lane_stack *stack,
                                      const struct marey__lane_visitor *visitor, void *ctx)
 {
@@ -234,7 +237,7 @@ MAREY__INLINE bool marey__replay_resume(struct marey__lane_stack *stack, size_t 
     return true;
 }
 
-/* The range at `depth`, below others, ends. */
+/* End the range at `depth`, below others. */
 MAREY__INLINE bool marey__replay_take_out(struct marey__lane_stack *stack, size_t depth, uint64_t ns,
                                           const struct marey__lane_visitor *visitor, void *ctx)
 {
@@ -318,7 +321,9 @@ MAREY__INLINE bool marey__replay_record(struct marey__replay *replay, struct mar
     }
 }
 
-/* Take the event at `words`, of `n` words that the batch still has. Returns how many words it has; 0: the visitor failed. */
+/*
+ * Process the event at `words`, with `n` words left in the batch. Returns its number of words; 0: the visitor failed.
+ */
 MAREY__INLINE size_t marey__replay_event(struct marey__replay *replay,
                                          struct marey__lane_stack *stack,
                                          const struct marey_batch *batch, const uint64_t *words,
@@ -337,14 +342,14 @@ MAREY__INLINE size_t marey__replay_event(struct marey__replay *replay,
     } else if (kind == MAREY_KIND_MARK) {
         done = visitor->mark == NULL || visitor->mark(ctx, stack, marey_word_id(word), own_ns);
     } else if (kind == MAREY_KIND_RECORD) {
-        length = marey_record_length(word); /* the reader has checked it */
+        length = marey_record_length(word); /* checked by the reader */
         done = marey__replay_record(replay, stack, batch, words, n, visitor, ctx);
     } /* else of a later version */
     stack->last_ns = ns;
     return MAREY_LIKELY(done) ? length : 0;
 }
 
-/* Before the words of a batch: the gap that it may have. */
+/* Call before the words of a batch: handles its gap, if any. */
 MAREY__INLINE bool marey__replay_batch_gap(struct marey__replay *replay,
                                            struct marey__lane_stack *stack,
                                            const struct marey_batch *batch,
@@ -359,7 +364,7 @@ MAREY__INLINE bool marey__replay_batch_gap(struct marey__replay *replay,
                         MAREY__MAX(marey_batch_ns(batch, batch->words[0]), stack->last_ns), 0);
 }
 
-/* A whole batch. False: the visitor failed. */
+/* Process a whole batch. Returns false if the visitor failed. */
 MAREY__INLINE bool marey__replay_batch(struct marey__replay *replay, struct marey__lane_stack *stack,
                                        const struct marey_batch *batch,
                                        const struct marey__lane_visitor *visitor, void *ctx)

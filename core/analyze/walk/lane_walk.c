@@ -1,10 +1,11 @@
 /*
- * The summary as a visitor of a thread's replay (lane_replay.h has the rules): ranges become counts and times in the thread's
- * call tree. lane_plain.c takes nearly all events; here are the others, and whatever a tap wants.
+ * The summary's visitor of a thread's replay (see lane_replay.h for the rules): ranges become counts and times in the
+ * thread's call tree. lane_plain.c handles nearly all events; this file handles the others, and all events if there is
+ * a tap.
  */
 #include "analyze/walk/internal.h"
 
-/* Called for nearly every event; a call would cost as much as the work. */
+/* Called for nearly every event; a function call would cost as much as the work itself. */
 #define HOT static inline __attribute__((always_inline))
 
 /* The stack is the first member. */
@@ -50,7 +51,7 @@ HOT bool on_begin(void *ctx, struct marey__lane_stack *stack, struct marey__fram
     return frame->node != 0;
 }
 
-/* What a range that represents several calls, or none, adds beyond a single call. */
+/* Count a range that represents several calls, or none, beyond a single call. */
 static bool add_repeated(struct marey__process_walk *walk, const struct marey__frame *frame,
                          struct marey__node *node, uint64_t duration)
 {
@@ -98,7 +99,7 @@ HOT bool on_end(void *ctx, struct marey__lane_stack *stack, const struct marey__
     return add_call(walk, frame, node, duration);
 }
 
-/* The time in which both ran belongs to the inner one, here and in the sum of children around it. */
+/* The time in which both ran belongs to the inner range, also in the sum of children around it. */
 static bool on_take_out(void *ctx, struct marey__lane_stack *stack, size_t depth,
                         uint64_t shared_ns, bool is_done)
 {
@@ -112,7 +113,7 @@ static bool on_take_out(void *ctx, struct marey__lane_stack *stack, size_t depth
     return true;
 }
 
-/* ---- the rest ---- */
+/* ---- other events ---- */
 
 /* Self time of that range belongs to ranges on other lanes of the thread. */
 static bool on_covered(void *ctx, struct marey__lane_stack *stack, size_t depth, uint64_t ns)
@@ -122,7 +123,7 @@ static bool on_covered(void *ctx, struct marey__lane_stack *stack, size_t depth,
     return true;
 }
 
-/* Outermost ranges of this lane that begin from here on are in these ranges of other lanes. Returns false on out of memory. */
+/* Outermost ranges of this lane from here on are within these ranges of other lanes. Returns false on out of memory. */
 static bool set_around(const struct marey__process_walk *walk, struct marey__lane_walk *lane,
                        const uint64_t *words)
 {

@@ -1,4 +1,4 @@
-/* Processes that were started together, by the id that they share. */
+/* Groups processes that were started together by their common id. */
 #include "analyze/walk/internal.h"
 
 bool marey__process_runs_find(struct marey__process_runs *runs, const struct marey_process *process,

@@ -190,14 +190,14 @@ MAREY__ORDER_RUNS(lane_is_before, struct marey__lane_walk *const,
                   MAREY__UP_BY((*x)->stack.info->tid, (*y)->stack.info->tid)
                       MAREY__UP_BY((*x)->stack.info->lane, (*y)->stack.info->lane))
 
-/* Logs of earlier versions do not have the self times of ranges that overlap others: count each nanosecond once. */
+/* Logs of earlier versions lack the self times of overlapping ranges: count each nanosecond once. */
 static void clear_self_times(struct marey__lane_walk *lane)
 {
     for (size_t i = 0; !lane->has_self_times && i < lane->tree.n; i++)
         lane->tree.nodes[i].self_ns = lane->tree.nodes[i].self_before_ns = 0;
 }
 
-/* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
+/* In an imported trace, lanes with one tid belong to one thread; in a recording, a tid may have been reused. */
 static marey_status find_first_lanes(struct marey__process_walk *walk)
 {
     if (walk->info->source[0] == '\0')

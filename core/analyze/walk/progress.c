@@ -1,13 +1,13 @@
 /*
- * From when to when an iteration, an epoch, a phase lasted. The log records the end of an iteration; it began
+ * Begin and end of iterations, epochs and phases. The log records the end of an iteration; it began
  *
  *   at its recorded begin, else
- *   where the one before ended, or its epoch or phase began, whichever was last;
+ *   where the previous one ended, or its epoch or phase began, whichever was last;
  *   for the first of the process: at its first event
  *
- * When the record of the one before is missing, the begin is not known and the iteration is marked.
+ * If the previous record is missing, the begin is unknown and the iteration is marked.
  *
- * Where nobody counts iterations, they are the steps that hints show by the log's plan (switchboard/steps.c). The first
+ * If the program does not count iterations, they are steps from hints, by the log's plan (switchboard/steps.c). The first
  * begins with the first request for a batch.
  */
 #include "analyze/walk/internal.h"
@@ -19,7 +19,7 @@ void marey__progress_init(struct marey__progress *progress, const struct marey_p
     marey__step_plan_parse(&progress->plan, process->steps);
 }
 
-/* A number of samples from outside; 0 for what is none. */
+/* An untrusted number of samples; 0 if invalid. */
 static double to_samples(uint64_t word)
 {
     double samples;
@@ -28,8 +28,8 @@ static double to_samples(uint64_t word)
 }
 
 /*
- * Numbers count up; a lower one than before is a count that was reset, and begins where the one before ended, too.
- * Anything else says that one is missing.
+ * Numbers count up; 0 is a count that was reset, which begins where the previous one ended. Any other number means that
+ * one is missing.
  */
 static bool begin_is_known(const struct marey__progress *progress, uint64_t number)
 {
@@ -58,7 +58,7 @@ static void end_iteration(struct marey__progress *progress, uint64_t number, boo
     progress->phase.n_iterations++;
 }
 
-/* Whether a step ends by this hint. */
+/* Whether the hint ends a step. */
 static bool take_hint(struct marey__progress *progress, const uint64_t *words, uint64_t ns,
                       struct marey__span *span)
 {
@@ -89,7 +89,7 @@ static bool take_hint(struct marey__progress *progress, const uint64_t *words, u
     return ends;
 }
 
-/* End what is open, if anything is. */
+/* End the span if it is open. */
 static bool close_span(struct marey__span *open, uint64_t ns, struct marey__span *span)
 {
     if (!open->is_open)
@@ -106,12 +106,12 @@ static void open_span(struct marey__progress *progress, struct marey__span *open
 {
     *open = *new;
     open->is_open = true;
-    /* Steps that hints show have phases inside. */
+    /* Steps from hints contain phases. */
     if (!progress->is_begun && progress->plan.source == MAREY__STEPS_NONE)
         progress->begin_ns = MAREY__MAX(progress->begin_ns, new->begin_ns);
 }
 
-/* A recording that opens within an epoch says so first; the program's own begin may then be the second. */
+/* A recording that starts within an epoch records it first; the program's own begin may then be a repetition. */
 static bool is_said_again(const struct marey__span *epoch, const uint64_t *words)
 {
     return epoch->is_open && words[2] == 1 && epoch->number == words[1] && epoch->n_iterations == 0;

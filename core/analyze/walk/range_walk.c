@@ -1,8 +1,8 @@
-/* A replay of all threads of a process for visitors that are not the summary's, and of the records of its streams. */
+/* Replays all threads of a process, and the records of its streams, for visitors other than the summary's. */
 #include "analyze/walk/internal.h"
 #include "read/internal.h"
 
-/* Streams have records only, each with its own timestamp: they may overlap. */
+/* Streams have only records, each with its own timestamp: they may overlap. */
 static bool take_stream(struct marey__range_walk *walk, struct marey__lane_stack *stack,
                         const struct marey_batch *batch)
 {

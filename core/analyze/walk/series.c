@@ -1,9 +1,9 @@
-/* Times by range and iteration, as arrays. See series.h. */
+/* Times by range and iteration, as arrays. */
 #include "analyze/walk/internal.h"
 
 struct column {
     float *ns;
-    size_t n, cap; /* values so far; those of later iterations are zero */
+    size_t n, cap; /* values so far; later iterations are zero */
     uint64_t n_ran;
 };
 
@@ -15,7 +15,7 @@ struct reading {
     bool is_too_large;
 };
 
-/* Room for `n` values, zeroed up to there. */
+/* Grow to `n` zeroed values. */
 static bool extend(struct reading *reading, struct column *column, size_t n)
 {
     const size_t before = column->cap;
@@ -63,7 +63,7 @@ static bool take_span(void *ctx, const struct marey__span *span,
     return !reading->is_too_large;
 }
 
-/* The columns of names that ran become the series'. */
+/* Turn the columns of names that ran into the series. */
 static bool finish(struct reading *reading, const struct marey__process_walk *walk)
 {
     struct marey__series *series = reading->series;

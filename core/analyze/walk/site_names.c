@@ -1,4 +1,4 @@
-/* What names and sites mean: the filter on names, waits, what makes a site one. */
+/* Meaning of names and sites: the name filter, waits, identity of a site. */
 #include <fnmatch.h>
 
 #include "analyze/walk/internal.h"
@@ -28,7 +28,7 @@ bool marey__name_is_wait(const char *name, size_t len)
 void marey__site_key(struct marey__buf *key, const struct marey_site_info *site)
 {
     key->len = 0;
-    marey__buf_put(key, &site->name_len, sizeof site->name_len); /* a name may have NULs in it */
+    marey__buf_put(key, &site->name_len, sizeof site->name_len); /* a name may contain NULs */
     marey__buf_put(key, site->name, site->name_len);
     marey__buf_put(key, "", 1);
     marey__buf_put(key, site->category, strlen(site->category) + 1);

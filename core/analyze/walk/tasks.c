@@ -1,12 +1,12 @@
-/* Tasks, taken one after the other by as many threads as there may be. */
+/* Tasks, taken one after another by the allowed number of threads. */
 #include "analyze/walk/internal.h"
 
 struct running {
     const struct marey__tasks *tasks;
-    size_t next;          /* taken by any thread with an atomic add */
-    pthread_mutex_t lock; /* guards what follows */
+    size_t next;          /* threads take it with an atomic add */
+    pthread_mutex_t lock; /* guards the members below */
     size_t n_done;
-    marey_status status; /* the first failure, and its sentence */
+    marey_status status; /* the first failure, and its message */
     char error[1024];
 };
 
