@@ -1,6 +1,6 @@
 /*
- * The breakdown: every process is read and swept, several at a time, then the tables are filled from the sums.
- * Processes that only help others (data loaders) are left out.
+ * The breakdown: reads and sweeps the processes in parallel, then fills the tables from the sums. Helper processes,
+ * such as data loader workers, are excluded.
  */
 #include "analyze/device/internal.h"
 #include "read/internal.h"
@@ -23,7 +23,7 @@ static void count_outside(struct marey__process_breakdown *p)
         }
 }
 
-/* Explains the window of the first line. A process without devices is idle where its ranges say so. */
+/* Explains idle time in the window of the first line. For a process without devices, its ranges show idle time. */
 static marey_status find_idle(const struct marey__breakdown *breakdown,
                               struct marey__process_breakdown *p)
 {
@@ -66,7 +66,7 @@ static void free_process(struct marey__process_breakdown *p)
     MAREY__FREE_ALL(p->devices.rows, p->by.rows);
 }
 
-/* ---- several at a time ---- */
+/* ---- parallel reading ---- */
 
 static marey_status break_down_nth(void *ctx, size_t i)
 {
@@ -75,7 +75,7 @@ static marey_status break_down_nth(void *ctx, size_t i)
     return p->is_left_out ? MAREY_OK : break_down_process(breakdown, p);
 }
 
-/* ---- who counts ---- */
+/* ---- selection of processes ---- */
 
 marey_status marey__run_for_each(const struct marey__request *request, size_t n,
                                  marey_status (*run)(void *ctx, size_t i), void *ctx)
@@ -91,7 +91,7 @@ marey_status marey__run_for_each(const struct marey__request *request, size_t n,
     return marey__tasks_run(&tasks);
 }
 
-/* Where some processes have streams of a GPU, the others need not even be read. */
+/* If some processes have GPU streams, the others need not be read. */
 static void leave_out_hosts(struct marey__breakdown *breakdown)
 {
     bool any = false;
@@ -112,7 +112,7 @@ static bool leads(const struct marey__process_breakdown *p)
     return p->set.n_steps != 0 || comm_ns != 0;
 }
 
-/* Of processes without a GPU, those that take no steps and communicate nothing help those that do. */
+/* Among processes without a GPU, those with neither steps nor communication are helpers of the others. */
 static void leave_out_helpers(struct marey__breakdown *breakdown)
 {
     bool any = false;
@@ -139,7 +139,7 @@ static marey_status list_processes(struct marey__breakdown *breakdown,
     return MAREY_OK;
 }
 
-/* Whether there is something to break down, and steps where they are asked for. */
+/* Whether there is anything to break down, and steps if the settings need them. */
 static marey_status check(const struct marey__breakdown *breakdown, const char *title)
 {
     bool has_rows = false, has_steps = false;
@@ -168,7 +168,7 @@ static int32_t rank_of(const struct marey__breakdown *breakdown, size_t i)
     return marey_recording_process(p->recording, p->process)->rank;
 }
 
-/* Whether the recording that begins with process `i` has a rank that those from `first` on have, or an unknown one. */
+/* Whether the recording that starts with process `i` has an unknown rank, or one that those from `first` on have. */
 static bool is_another_job(const struct marey__breakdown *breakdown, size_t first, size_t i)
 {
     const marey_recording *recording = breakdown->processes[i].recording;
@@ -184,8 +184,8 @@ static bool is_another_job(const struct marey__breakdown *breakdown, size_t firs
 }
 
 /*
- * What ranks did together. Recordings of different ranks are of one job, as files of a profiler are; where a rank comes
- * again, it is a repeat.
+ * Match collectives over ranks. Recordings of different ranks, such as files of a profiler, belong to one job; a
+ * repeated rank starts another job.
  */
 static marey_status match_collectives(struct marey__breakdown *breakdown)
 {
@@ -243,13 +243,14 @@ static marey_status make(marey_report *report, const struct marey__request *requ
                         ? MAREY__WINDOW_STEPS
                         : MAREY__WINDOW_SPAN;
     report->csv = by != NULL ? "by" : NULL;
-    marey__recordings_keep_events(request->recordings, request->n); /* idle times visit them again */
+    marey__recordings_keep_events(request->recordings,
+                                  request->n); /* idle times visit the events again */
     const marey_status status = run(&breakdown, report, request);
     marey__recordings_drop_events(request->recordings, request->n);
     return status;
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static bool has_communication(marey_recording *recording, const struct marey_process *process)
 {
@@ -271,7 +272,7 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
     return false;
 }
 
-/* Not where streams have no activity, or nothing communicated, after all. */
+/* False if streams have no activity and nothing communicated after all. */
 static bool is_known(const marey_report *report)
 {
     return !marey__cell_of(report->tables[MAREY__BREAKDOWN_SUMMARY], 0, "ns").is_null;

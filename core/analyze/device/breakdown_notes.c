@@ -1,11 +1,11 @@
-/* Notes of the breakdown: what is missing, guessed or doubtful. */
+/* Notes of the breakdown: missing, inferred or doubtful data. */
 #include <inttypes.h>
 
 #include "analyze/device/internal.h"
 
-/* ---- the same of several processes ---- */
+/* ---- notes about several processes ---- */
 
-/* Processes that a note is about; with a thousand ranks it is one note. */
+/* The processes of a note: a thousand ranks share one note. */
 struct tally {
     size_t n_processes;
     char first[48];     /* "rank 3" */
@@ -137,7 +137,7 @@ static void put_tallies(marey_table *table, const struct marey__breakdown *break
     }
 }
 
-/* ---- all of them ---- */
+/* ---- all notes ---- */
 
 static bool communicates(const struct marey__breakdown *breakdown)
 {

@@ -1,17 +1,17 @@
 /*
- * The windows of a process's devices, and the sweep of each device, or of parts of its work, in them.
+ * The windows of a process's devices, and the sweep of each device, or of parts of its work, within them.
  *
- *   span    from the begin of the first work to the end of the last; of a host from its first event to its last
- *   steps   each step from its begin on the host to its end there, or to the end of the last work launched in it,
- *           whichever is later. Neighbours may overlap: each is a window, and the row of the device is that of their
- *           union, in which no nanosecond counts twice
+ *   span    from the begin of the first work to the end of the last; for a host from its first event to its last
+ *   steps   each step from its begin on the host to its end there or to the end of the last work launched in it,
+ *           whichever is later. Neighbors may overlap: each is a window, and the device's row uses their union, in
+ *           which no nanosecond counts twice
  *
- * The parts of a device, all in one pass over its work:
+ * The parts of a device, computed in one pass over its work:
  *
- *   step     work launched in it, in the step's window; of a host what it did in that time
- *   range    work launched while a range of that name was open, in windows as those of steps; of a host what it did then
+ *   step     work launched in it, within the step's window; for a host its activity in that time
+ *   range    work launched within a range of that name, in windows like those of steps; for a host its activity then
  *   stream   work of the stream
- *   group    communication of the process group, with all computation and copies beside it: what only that
+ *   group    communication of the process group, with all computation and copies: the time that only that
  *            group's communication hides and exposes
  */
 #include "analyze/device/internal.h"
@@ -113,7 +113,7 @@ bool marey__device_rows_make(struct marey__device_rows *rows, const struct marey
 
 /* ---- parts ---- */
 
-/* Ranges and groups that each get a row; more of them would be no answer, and each costs a sweep. */
+/* Limit on ranges and groups with a row: a longer table is not useful, and each row costs a sweep. */
 enum { MAX_PARTS = 1000 };
 
 struct part {
@@ -123,7 +123,7 @@ struct part {
     size_t len;
     uint32_t lane;
     uint64_t span_ns;
-    size_t last_work; /* 1 + the number of the work that was added last */
+    size_t last_work; /* 1 + the index of the work added last */
 };
 
 /* The parts of one device. */
@@ -152,7 +152,7 @@ static void add_work(struct part *part, const struct marey__work *work)
     marey__sweep_add(&part->sweep, work->begin_ns, work->end_ns, work->class);
 }
 
-/* Rows of the parts that have something to show. */
+/* Add rows for the parts with any time. */
 static bool put_rows(struct marey__device_rows *rows, struct parts *p, enum marey__window window,
                      bool keeps_empty)
 {
@@ -177,7 +177,7 @@ static bool put_rows(struct marey__device_rows *rows, struct parts *p, enum mare
 
 /* ---- steps ---- */
 
-/* What a host does may go on through many steps. */
+/* An activity of a host may extend over many steps. */
 static void add_to_host_steps(struct parts *p, const struct marey__work *work)
 {
     const struct marey__step *steps = p->set->steps;
@@ -212,7 +212,10 @@ static bool break_down_steps(struct marey__device_rows *rows, struct parts *p)
 
 MAREY__ORDER_RUNS(lane_is_before, uint32_t, MAREY__UP_BY(*x, *y))
 
-/* A part for each lane that the device has work on, and which part that is. `lanes` has room for each piece of work. */
+/*
+ * Create a part for each lane with work on the device, and map lanes to parts. `lanes` needs space for each piece of
+ * work.
+ */
 static bool add_lanes(struct parts *p, uint32_t *lanes, uint32_t *part_of_lane)
 {
     const struct marey_process *process = p->set->process;
@@ -237,7 +240,7 @@ static bool add_lanes(struct parts *p, uint32_t *lanes, uint32_t *part_of_lane)
     return true;
 }
 
-/* `part_of_lane` needs no clearing between devices: add_lanes sets it for each lane that is then looked up. */
+/* `part_of_lane` need not be cleared between devices: add_lanes sets it for each lane that is looked up later. */
 static bool break_down_streams(struct marey__device_rows *rows, struct parts *p,
                                enum marey__window window, uint32_t *part_of_lane)
 {
@@ -252,7 +255,7 @@ static bool break_down_streams(struct marey__device_rows *rows, struct parts *p,
 
 /* ---- process groups ---- */
 
-/* The part of the group that this communication is of; SIZE_MAX on out of memory. */
+/* The part of this communication's group; SIZE_MAX on out of memory. */
 static size_t group_part(struct parts *p, struct marey__names *names, const struct marey__work *work)
 {
     static const char unknown[] = "(unknown)";
@@ -301,15 +304,15 @@ struct touched {
     uint32_t name, range;
 };
 
-/* The ranges of a process by name, and those of them that the device at hand has work of. */
+/* The ranges of a process by name, and the touched ones: those with work on the current device. */
 struct range_names {
     struct marey__names names;
     uint32_t *name_of; /* by range; MAREY__NO_NAME: a call of a runtime */
-    uint64_t *end_ns; /* by range: its own, or of the last work launched in it; 0: it launched none */
-    uint32_t *part_of; /* by name; MAREY__NO_INDEX: none of its ranges is touched */
+    uint64_t *end_ns; /* by range: its end, or that of the last work launched in it; 0: it launched none */
+    uint32_t *part_of; /* by name; MAREY__NO_INDEX: no range is touched */
     struct touched *touched;
     size_t n_touched, touched_cap;
-    struct marey__interval *windows; /* of the touched ranges, those of a name united */
+    struct marey__interval *windows; /* of the touched ranges, united per name */
     size_t windows_cap;
 };
 
@@ -340,7 +343,7 @@ static bool range_names_init(struct range_names *r, const struct marey__work_set
     return r->part_of != NULL;
 }
 
-/* The window of the range goes to `end_ns` at least. */
+/* Extend the window of the range to `end_ns` at least. */
 static bool touch(struct range_names *r, uint32_t range, uint64_t end_ns)
 {
     if (r->name_of[range] == MAREY__NO_NAME)
@@ -352,7 +355,10 @@ static bool touch(struct range_names *r, uint32_t range, uint64_t end_ns)
     return true;
 }
 
-/* How long each range's window goes, on this device; a host has all ranges, a device those that launched for it. */
+/*
+ * Find the end of each range's window on this device. A host has all its ranges, a device those that launched work on
+ * it.
+ */
 static bool find_ends(struct range_names *r, const struct parts *p)
 {
     const struct marey__work_set *set = p->set;
@@ -373,7 +379,7 @@ static bool find_ends(struct range_names *r, const struct parts *p)
 
 MAREY__ORDER_RUNS(touched_is_before, struct touched, MAREY__UP(name) MAREY__UP(range))
 
-/* A part for each name, with its windows united. */
+/* Create a part per name, with its windows united. */
 static bool make_windows(struct range_names *r, struct parts *p)
 {
     if (r->n_touched == 0)
@@ -411,7 +417,7 @@ static void forget_touched(struct range_names *r)
     r->n_touched = 0;
 }
 
-/* Work goes to each name around its launch, once. */
+/* Add work to each name around its launch, once. */
 static void add_launched(struct parts *p, const struct range_names *r)
 {
     const struct marey__work_set *set = p->set;
@@ -431,7 +437,7 @@ static void add_launched(struct parts *p, const struct range_names *r)
     }
 }
 
-/* The time from which on a name is among the MAX_PARTS that take most. */
+/* The minimum duration for a name to be among the MAX_PARTS longest. */
 static uint64_t least_span(const struct parts *p)
 {
     if (p->n <= MAX_PARTS)
@@ -464,7 +470,7 @@ static void add_host_time(struct parts *p)
     }
 }
 
-/* The ranges with most work first. */
+/* The ranges with the most work first. */
 MAREY__ORDER_RUNS(row_is_before, struct marey__device_row,
                   MAREY__UP_BY(y->span_ns - y->atoms.ns[0], x->span_ns - x->atoms.ns[0]))
 
@@ -482,7 +488,7 @@ static bool break_down_ranges(struct marey__device_rows *rows, struct parts *p, 
                                                             sizeof *rows->rows, row_is_before));
 }
 
-/* ---- all of them ---- */
+/* ---- all rows ---- */
 
 bool marey__by_rows_make(struct marey__device_rows *rows, const struct marey__work_set *set,
                          const struct marey__device_windows *windows, enum marey__by by,

@@ -1,7 +1,7 @@
 /* The tables of the breakdown. */
 #include "analyze/device/internal.h"
 
-/* The columns of `devices`, which follow the first one in `by`. */
+/* The columns of `devices`, which follow the first column in `by`. */
 #define ROW_COLUMNS                                                                                \
     NUMBER("rank"), NUMBER("pid"), NUMBER("device"), TEXT("window"), NS("span_ns", "span"),        \
         NS("compute_ns", "compute"), NS("comm_total_ns", "communication"),                         \
@@ -66,7 +66,7 @@ static uint64_t sum_of(const struct marey__atoms *atoms, unsigned classes)
     return sum;
 }
 
-/* Of a process that may communicate unrecorded, only copies and waits that were recorded are known. */
+/* For a process that may communicate unrecorded, only recorded copies and waits are known. */
 static void put_numbers(marey_table *table, const struct marey__work_set *set,
                         const struct marey__device_row *row, const char *window)
 {
@@ -127,7 +127,7 @@ static void fill_by(marey_table *table, const struct marey__breakdown *breakdown
     }
 }
 
-/* ---- all devices together ---- */
+/* ---- summary over all devices ---- */
 
 static void fill_summary(marey_table *table, const struct marey__breakdown *breakdown)
 {
@@ -182,7 +182,7 @@ static void fill_rules(marey_table *table, const struct marey__breakdown *breakd
     }
 }
 
-/* ---- all of them ---- */
+/* ---- all tables ---- */
 
 static marey_status create_by(enum marey__by by, marey_table **out)
 {

@@ -1,6 +1,6 @@
 /*
- * The breakdown for people and as JSON: one line, the devices, what `by` selected, why devices were idle, collectives,
- * rules, notes. Tables for a terminal are narrower: times, shares, or both, as its width allows.
+ * The breakdown as text and JSON: one line, the devices, the selected `by`, why devices were idle, collectives, rules,
+ * notes. Tables for a terminal are narrower: times, shares, or both, depending on its width.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -9,13 +9,13 @@
 #include "present/draw/internal.h"
 
 enum {
-    MAX_ROWS = 40, /* of a table on a screen; JSON and CSV have all */
+    MAX_ROWS = 40, /* of a table in a terminal; JSON and CSV have all */
     MAX_COLLECTIVES = 20,
-    MAX_BOTH_WINDOWS = 16, /* rows of devices up to which both windows are shown */
-    WIDE = 150,            /* columns of a terminal that hold times and shares */
+    MAX_BOTH_WINDOWS = 16, /* maximum rows of devices for showing both windows */
+    WIDE = 150,            /* terminal columns needed for times and shares */
     NARROW = 105,
-    MAX_OPERATORS = 2, /* named for a reason */
-    MAX_LETTERS = 32,  /* of a name of these */
+    MAX_OPERATORS = 2, /* listed per reason */
+    MAX_LETTERS = 32,  /* of an operator's name */
 };
 
 static const struct marey__breakdown_facts *facts_of(const struct marey__answer *answer)
@@ -72,7 +72,7 @@ static marey_status put_first_line(struct marey__answer *answer)
     return marey__lines_end(&answer->lines);
 }
 
-/* How many devices, and which time. */
+/* The number of devices, and the window. */
 static marey_status put_second_line(struct marey__answer *answer)
 {
     struct marey__buf *const line = &answer->lines.line;
@@ -94,7 +94,7 @@ static marey_status put_second_line(struct marey__answer *answer)
     return marey__lines_end(&answer->lines);
 }
 
-/* ---- a table of devices, or of their parts ---- */
+/* ---- tables of devices and their parts ---- */
 
 static const struct marey_column drawn_columns[] = {
     TEXT("of"),
@@ -151,7 +151,7 @@ static void draw_row(marey_table *drawn, const marey_table *from, size_t row, bo
         ns = marey__cell_of(from, row, drawn_columns[c].name);
         marey__put_whole(drawn, ns.as.u64, !ns.is_null);
     }
-    /* Two decimals are enough for people. */
+    /* Rounded to two decimals. */
     marey__put_real(drawn, (double)(int64_t)(concurrency.as.f64 * 100 + 0.5) / 100,
                     !concurrency.is_null);
 }
@@ -165,8 +165,8 @@ static marey_status put_more(struct marey__answer *answer, size_t n_more)
 }
 
 /*
- * A terminal of usual width has either times or shares; shares without times have the titles of these. `hide` gets the
- * names of the other columns, NULL after the last.
+ * A terminal of normal width shows either times or shares; shares without times use the titles of times. `hide` gets
+ * the names of the other columns, NULL after the last.
  */
 static void choose_columns(struct marey_column columns[N_DRAWN], const char *hide[N_DRAWN + 1],
                            const char *label, uint32_t width)
@@ -218,9 +218,9 @@ static marey_status draw_devices(struct marey__answer *answer, const marey_table
     return marey__lines_end(&answer->lines);
 }
 
-/* ---- idle: all devices together ---- */
+/* ---- idle: sums over all devices ---- */
 
-/* Sums by reason and operator; the last operator is none. */
+/* Sums by reason and operator; the last operator stands for none. */
 struct reasons {
     uint64_t ns[MAREY__N_IDLE_REASONS], count[MAREY__N_IDLE_REASONS], all_ns;
     struct marey__names names;
@@ -247,7 +247,7 @@ static void add_reasons(struct reasons *reasons, const marey_table *table)
     }
 }
 
-/* Twice over the rows: names get their numbers, then the sums their room. Returns false on out of memory. */
+/* Two passes over the rows: number the names, then allocate and fill the sums. Returns false on out of memory. */
 static bool add_operators(struct reasons *reasons, const marey_table *table)
 {
     struct marey__names *const names = &reasons->names;
@@ -270,7 +270,7 @@ static bool add_operators(struct reasons *reasons, const marey_table *table)
     return true;
 }
 
-/* "aten::copy_ 41 %, forward 22 %"; clears the sums that it names. */
+/* "aten::copy_ 41 %, forward 22 %"; clears the sums it prints. */
 static void put_operators(struct marey__buf *text, const struct reasons *reasons, size_t reason)
 {
     const size_t n = reasons->names.n;
@@ -433,7 +433,7 @@ static void put_summary(struct marey__buf *line, const marey_table *summary)
     }
 }
 
-/* A row of devices: names without their unit, and last the atoms as an object. */
+/* A row of devices: names without their unit, then the atoms as an object. */
 static void put_device(struct marey__buf *line, const marey_table *table, size_t row)
 {
     static const char prefix[] = "atom_";

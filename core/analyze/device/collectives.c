@@ -1,9 +1,9 @@
 /*
- * The calls of each process that are compared with other ranks: of a device its own times, also of kernels that only
- * their name identifies; of the host its own collectives.
+ * The calls of each process that are compared with other ranks: device activity, including kernels identified only by
+ * name, and collectives of the host.
  *
- * An operation that is started and waited for later is two ranges of the host with one number in their group; the first
- * has the bytes (docs/formats/recording.md). It is one call, from the begin of the first to the end of the other.
+ * An asynchronous operation and its wait are two host ranges with the same number in their group; the first has the
+ * bytes (docs/formats/recording.md). They count as one call, from the begin of the first to the end of the second.
  */
 #include "analyze/device/internal.h"
 
@@ -28,7 +28,7 @@ static bool is_wait_for(const struct marey__collective_call *call,
            call->what.bytes_in == 0 && call->what.bytes_out == 0;
 }
 
-/* The others move up. */
+/* Remove the joined calls. */
 static void drop_joined(struct marey__work_set *set)
 {
     size_t n = 0;
@@ -64,7 +64,7 @@ static bool join(struct marey__work_set *set)
 
 /* ---- which calls are compared ---- */
 
-/* How the kernels of NCCL and its relatives are named. Theirs for sends serves all-to-all as well. */
+/* Names of kernels in NCCL and its derivatives. Their send kernel is also used for all-to-all. */
 static enum marey_collective guess(const struct marey_site_info *site)
 {
     static const struct {
@@ -85,8 +85,8 @@ static enum marey_collective guess(const struct marey_site_info *site)
 }
 
 /*
- * Drop records of the host about collectives that a device does: those with launched work, which has a copy of the
- * record, and those of NCCL, whose calls return at once.
+ * Drop host records of collectives executed on a device: those with launched work, which has a copy of the record, and
+ * those of NCCL, whose calls return at once.
  */
 static bool drop_superseded(struct marey__work_set *set)
 {
@@ -107,7 +107,7 @@ static bool drop_superseded(struct marey__work_set *set)
     return true;
 }
 
-/* Kernels that communicate by their name only. */
+/* Kernels recognized as communication only by their name. */
 static bool add_unrecorded(struct marey__work_set *set, const struct marey__device_work *device)
 {
     for (size_t i = 0; i < device->n_work; i++) {
@@ -138,9 +138,9 @@ bool marey__collectives_keep(struct marey__work_set *set)
     return true;
 }
 
-/* ---- what is taken ---- */
+/* ---- collecting calls ---- */
 
-/* A call while it is taken. */
+/* State while a process's calls are added. */
 struct taking {
     struct marey__collectives *all;
     const struct marey__work_set *set;
@@ -157,7 +157,7 @@ static bool is_between_two(enum marey_collective what)
     return what == MAREY_COLLECTIVE_SEND || what == MAREY_COLLECTIVE_RECV;
 }
 
-/* What is done, in words: the kind, or where that says nothing the name without its arguments. */
+/* The kind of operation, or if that is unspecific the name without its arguments. */
 static void put_what(const struct taking *t, struct marey__buf *buf)
 {
     if (t->call->what.what != MAREY_COLLECTIVE_OTHER &&
@@ -169,7 +169,7 @@ static void put_what(const struct taking *t, struct marey__buf *buf)
     marey__buf_put(buf, site->name, strcspn(site->name, "("));
 }
 
-/* The number of a string that is copied when new; MAREY__NO_NAME on out of memory. */
+/* The number of a string, which is copied if new; MAREY__NO_NAME on out of memory. */
 static uint32_t number_of(struct marey__collectives *all, struct marey__names *names,
                           const struct marey__buf *text)
 {
@@ -178,7 +178,7 @@ static uint32_t number_of(struct marey__collectives *all, struct marey__names *n
                                             text->data != NULL ? text->data : "", text->len);
 }
 
-/* The group: its name and who is in it. */
+/* The group: its name and its ranks. */
 static uint32_t find_group(const struct taking *t)
 {
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
@@ -191,7 +191,7 @@ static uint32_t find_group(const struct taking *t)
     return number_of(t->all, &t->all->groups, &text);
 }
 
-/* The kind of the call, made when new; MAREY__NO_NAME on out of memory. */
+/* The kind of the call, created if needed; MAREY__NO_NAME on out of memory. */
 static uint32_t find_kind(const struct taking *t)
 {
     struct marey__collectives *all = t->all;

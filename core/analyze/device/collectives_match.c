@@ -1,11 +1,11 @@
-/* Which calls of different ranks are one collective, and who waited for whom. */
+/* Matches calls of different ranks to collectives, and finds who waited for whom. */
 #include "analyze/device/internal.h"
 
 #define YEAR_2000_NS (UINT64_C(946684800) * 1000000000)
 
 /* ---- clocks ---- */
 
-/* A timestamp of a process on the common clock, where there is one. */
+/* A process's timestamp on the common clock, if there is one. */
 static uint64_t common_ns(const struct marey__collectives *all, const struct marey__rank_call *call,
                           uint64_t ns)
 {
@@ -26,7 +26,7 @@ static enum marey__clocks find_clocks(const struct marey__collectives *all)
     return is_same ? MAREY__CLOCKS_SAME : is_wall ? MAREY__CLOCKS_WALL : MAREY__CLOCKS_APART;
 }
 
-/* ---- which calls belong together ---- */
+/* ---- matching ---- */
 
 MAREY__ORDER(by_rank, struct marey__rank_call,
              MAREY__UP(kind) MAREY__UP(member) MAREY__UP(sequence) MAREY__UP(begin_ns)
@@ -42,7 +42,7 @@ static void number_turns(struct marey__collectives *all)
             calls[i].turn = calls[i - 1].turn + 1;
 }
 
-/* All but the rank: what is equal is one collective. */
+/* Compares everything but the rank: equal calls are one collective. */
 static int compare_call(const struct marey__collectives *all, const struct marey__rank_call *x,
                         const struct marey__rank_call *y)
 {
@@ -61,13 +61,13 @@ static int by_collective(const void *a, const void *b, void *all)
     return 0;
 }
 
-/* Some calls that are one collective. */
+/* The calls of one collective. */
 struct match {
     struct marey__rank_call *calls;
     size_t n;
 };
 
-/* The one that begins with calls[i]. */
+/* The collective that starts at calls[i]. */
 static struct match match_at(const struct marey__collectives *all, size_t i)
 {
     struct match match = {&all->calls[i], 1};
@@ -76,7 +76,7 @@ static struct match match_at(const struct marey__collectives *all, size_t i)
     return match;
 }
 
-/* Nobody leaves these before all have come. Of others, a scan among them, one rank may leave early. */
+/* Whether no rank can leave before all have arrived. In others, such as a scan, a rank may leave early. */
 static bool is_for_all(enum marey_collective what)
 {
     return what == MAREY_COLLECTIVE_ALL_REDUCE || what == MAREY_COLLECTIVE_ALL_GATHER ||
@@ -87,27 +87,27 @@ static bool is_for_all(enum marey_collective what)
 /* ---- clocks of several machines ---- */
 
 /*
- * Clocks are aligned by the collectives of their ranks.
+ * Aligns clocks by the collectives of their ranks.
  *
- *   node a   ──────[ E_a ............ L_a ]──        nobody leaves before the last has come, so
+ *   node a   ──────[ E_a ............ L_a ]──        no rank leaves before the last has arrived, so
  *   node b   ────────────[ E_b ..... L_b ]───        L_a >= E_b + d   and   L_b + d >= E_a
  *
- * E is the latest begin on a node, L the earliest end, each by its own clock; d is to be added to b's clock to have a's.
- * Each collective over both leaves d between two bounds, many leave it between close ones: the middle is taken, and
- * half their distance is how far off it can be. Where bounds contradict one another, clocks have drifted apart while the
- * program ran, and half the contradiction is how far.
+ * E is the latest begin on a node, L the earliest end, by its own clock; adding d to b's clock gives a's.
+ * Each collective over both nodes gives two bounds for d, and many collectives give close bounds: the result is their
+ * middle, with half their distance as the uncertainty. If bounds contradict one another, clocks have drifted during the
+ * run, and half the contradiction is the uncertainty.
  */
 
-/* A machine, and what is known of its clock against that of the first one. */
+/* A machine, and the relation of its clock to the first machine's. */
 struct node {
     const char *host;
-    uint64_t latest_begin, earliest_end; /* of the collective at hand */
-    bool is_in;                          /* in it */
+    uint64_t latest_begin, earliest_end; /* of the current collective */
+    bool is_in;                          /* takes part in it */
     int64_t at_least, at_most;
-    uint64_t n; /* collectives with the first one */
+    uint64_t n; /* collectives shared with the first machine */
 };
 
-/* Fewer say little: how long one takes is how far off it leaves the clocks. */
+/* With fewer collectives, the uncertainty is too large. */
 enum { FEWEST = 8 };
 
 struct aligning {
@@ -172,7 +172,7 @@ static void bound_by(struct aligning *a, const struct marey__rank_call *calls, s
             node->n++;
         }
         if (node != first)
-            node->is_in = false; /* once for a node */
+            node->is_in = false; /* once per node */
     }
     a->nodes[0].is_in = false;
 }
@@ -224,7 +224,7 @@ static marey_status align(struct marey__collectives *all)
         bound_by(&a, match.calls, match.n);
         i += match.n;
     }
-    /* Hosts that have no name may be one machine or several; and between jobs a machine may have been started anew. */
+    /* Unnamed hosts may be one machine or several, and a machine may have been rebooted between jobs. */
     if (is_one_job(all) && a.n_nodes > 1 && a.nodes[0].host[0] != '\0' && shift(&a))
         all->clocks = MAREY__CLOCKS_ALIGNED;
     return MAREY_OK;
@@ -233,11 +233,11 @@ static marey_status align(struct marey__collectives *all)
 /* ---- one collective ---- */
 
 struct times {
-    uint64_t transfer_ns;       /* the shortest */
-    uint64_t first_ns, last_ns; /* of their begins */
+    uint64_t transfer_ns;       /* of the shortest call */
+    uint64_t first_ns, last_ns; /* of the begins */
     uint64_t first_end_ns;
     uint64_t sum_ns, bytes;
-    const struct marey__rank_call *last; /* who came last */
+    const struct marey__rank_call *last; /* the last to arrive */
 };
 
 static uint64_t duration_of(const struct marey__rank_call *call)
@@ -251,7 +251,7 @@ static struct times look_at(const struct marey__collectives *all, const struct m
     for (size_t i = 0; i < match->n; i++) {
         const struct marey__rank_call *call = &match->calls[i];
         const uint64_t begin = common_ns(all, call, call->begin_ns), ns = duration_of(call);
-        /* By clocks of different machines a rank may seem late that is not; its duration is its own clock's. */
+        /* Unaligned clocks may make a rank seem late, but its duration is measured by one clock. */
         const bool is_later =
             all->clocks == MAREY__CLOCKS_SAME ? begin > t.last_ns : ns < t.transfer_ns;
         if (t.last == NULL || is_later)
@@ -298,9 +298,9 @@ static void take_match(struct marey__collectives *all, struct match *match)
     }
 }
 
-/* ---- each rank ---- */
+/* ---- sums per rank ---- */
 
-/* The sum of those calls from calls[i] on that are of one kind and member; how many. */
+/* Sum up the calls from calls[i] on with one kind and member; returns how many. */
 static size_t sum_up(struct marey__collectives *all, size_t i, struct marey__member_sum *sum)
 {
     const struct marey__rank_call *first = &all->calls[i];
@@ -330,7 +330,7 @@ static size_t sum_up(struct marey__collectives *all, size_t i, struct marey__mem
 
 MAREY__ORDER(by_member, struct marey__member_sum, MAREY__UP(member) MAREY__UP(group))
 
-/* Sums of different kinds of one group become one. */
+/* Merge sums of different kinds in one group. */
 static void unite_sums(struct marey__collectives *all)
 {
     size_t n = 0;
@@ -348,7 +348,7 @@ static void unite_sums(struct marey__collectives *all)
     all->n_sums = n;
 }
 
-/* By time and not by number: to be last by a microsecond is chance, to be last by a second is a cause. */
+/* By time instead of count: being last by a microsecond is chance, being last by a second has a cause. */
 static void take_slowest(struct marey__collective_kind *kind, const struct marey__member_sum *sum)
 {
     const bool is_more = sum->held_ns != kind->slowest_held_ns ? sum->held_ns > kind->slowest_held_ns

@@ -1,8 +1,8 @@
 /*
- * Work by name, kind and shape, and by stream; then launches by the ranges around them.
+ * Sums of work by name, kind and shape, and by stream; then launches by the ranges around them.
  *
- * Of each range: how many launches, what they came to on the device, how long the calls took, how long what
- * they launched waited for its turn.
+ * For each range: the number of launches, their work on the device, the duration of the calls, and how long
+ * the launched work was queued.
  *
  *   thread   [ train ............................... ]       calls of `train`: 1, launches 2, work 3
  *              [ forward ....... ]
@@ -11,7 +11,7 @@
  */
 #include "analyze/device/gpu_report.h"
 
-/* The sum of these three, made when new; NULL on out of memory. */
+/* The sum for this key, created if needed; NULL on out of memory. */
 static struct marey__gpu_sum *sum_of(struct marey__gpu_sums *sums, uint32_t name, uint32_t kind,
                                      uint32_t shape)
 {
@@ -30,7 +30,7 @@ bool marey__gpu_sums_add(struct marey__gpu_sums *sums, uint32_t name, uint32_t s
     sum->bytes_ns += from->bytes_ns;
     if (sum->calls.count != 0)
         return marey__sketch_merge(&sum->calls, &from->calls);
-    sum->calls = from->calls; /* handed over, so that it is not in memory twice */
+    sum->calls = from->calls; /* moved, so that it is not in memory twice */
     from->calls = (struct marey__sketch){0};
     return true;
 }
@@ -177,7 +177,7 @@ static void add_self(struct marey__launching *range, const struct marey__launche
     range->self_launch_ns += call_ns;
 }
 
-/* In all ranges around it, each name once; `ends` by range: up to when its window goes. */
+/* Count the launch for each name around it, once; `ends` by range: the end of its window. */
 static bool count_around(struct marey__gpu_process *p, size_t i, uint64_t call_ns,
                          uint64_t delay_ns, uint64_t *ends)
 {
@@ -209,7 +209,7 @@ static bool count_around(struct marey__gpu_process *p, size_t i, uint64_t call_n
     return add_launch(none, launched, call_ns, delay_ns);
 }
 
-/* A call that launched several times took its time once. */
+/* A call with several launches counts its duration once. */
 static uint64_t call_ns_of(const struct marey__launch_call *launch)
 {
     return launch->chained == MAREY__NO_INDEX ? launch->end_ns - launch->begin_ns : 0;
@@ -221,7 +221,7 @@ static uint64_t delay_of(const struct marey__gpu_process *p, size_t i)
     return first_ns > begin_ns ? first_ns - begin_ns : 0;
 }
 
-/* Each launch on the device, and in its step there. */
+/* Count each launch for the device and for its step. */
 static bool count_on_device(struct marey__gpu_process *p, size_t d)
 {
     const struct marey__work_set *set = &p->set;
@@ -253,7 +253,7 @@ struct window {
 
 MAREY__ORDER_RUNS(window_is_before, struct window, MAREY__UP(name) MAREY__UP(begin_ns))
 
-/* Windows of one name are united. */
+/* Unite the windows of each name. */
 static void sum_spans(struct marey__gpu_process *p, const struct window *windows, size_t n)
 {
     uint64_t until_ns = 0;

@@ -1,12 +1,9 @@
-/*
- * A GPU report as a whole: every process with streams is read, several at a time, and what is left of them is put
- * together by name.
- */
+/* The GPU report: reads every process with streams in parallel, then merges the results by name. */
 #include "analyze/device/gpu_report.h"
 
 /* ---- one process ---- */
 
-/* How long devices, streams and steps were busy: the sweeps of a breakdown. */
+/* How long devices, streams and steps were busy, by sweeps as in the breakdown. */
 static bool find_busy(struct marey__gpu_process *p)
 {
     const struct marey__work_set *set = &p->set;
@@ -76,9 +73,9 @@ static void free_process(struct marey__gpu_process *p)
     MAREY__FREE_ALL(p->range_names, p->gaps);
 }
 
-/* ---- put together ---- */
+/* ---- merging ---- */
 
-/* The numbers of texts in the report's own list; NULL on out of memory. */
+/* Maps names to the report's numbers; NULL on out of memory. */
 static uint32_t *map_names(struct marey__names *into, const struct marey__names *from)
 {
     uint32_t *map = marey__calloc(from->n + 1, sizeof *map);
@@ -151,7 +148,7 @@ static void report_fini(struct marey__gpu_report *report)
     marey__rules_fini(&report->rules);
 }
 
-/* The command of the first process; that of an imported trace is only a name. NULL on out of memory. */
+/* The command of the first process; an imported trace has only a name. NULL on out of memory. */
 static struct marey__gpu_program *program_of(const struct marey__request *request)
 {
     const char *command = NULL;
@@ -191,7 +188,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {

@@ -1,7 +1,7 @@
 /*
  * gpu: kernels, launches and waits of devices.
  *
- *   for each process, several at a time                                      then
+ *   for each process, in parallel                                           then
  *   work.c, work_facts.c ── gpu_launches.c: by name, kind and shape ──────┐
  *                                           by the ranges around launches ┼──> gpu_report.c (merge)
  *                        ── gpu_waits.c: gaps, waits for the host ────────┘    gpu_report_tables.c
@@ -17,20 +17,20 @@
 #include "analyze/device/internal.h"
 
 enum {
-    /* A wait for the host up to this long is what launching takes; beyond, the host does something else. */
+    /* A longer wait for the host is more than launch latency: the host does something else. */
     MAREY__LAUNCH_WAIT_NS = 100000,
     MAREY__N_GAPS = 20,
     MAREY__MAX_GAPS = 1000,
-    /* Beyond so many devices of one process, a name's span counts for this many. */
+    /* Device bits of one process; further devices share a bit in a name's span. */
     MAREY__MAX_DEVICE_BITS = 64,
 };
 
 /* ---- gpu_launches.c: work by name, kind and shape ---- */
 
 struct marey__gpu_sum {
-    uint32_t name, kind, shape; /* the key; MAREY__NO_INDEX: no shape is known */
+    uint32_t name, kind, shape; /* the key; MAREY__NO_INDEX: unknown shape */
     struct marey__sketch calls;
-    uint64_t bytes, bytes_ns; /* of activity whose bytes are known */
+    uint64_t bytes, bytes_ns; /* of activity with known bytes */
 };
 
 struct marey__gpu_sums {
@@ -38,26 +38,26 @@ struct marey__gpu_sums {
     struct marey__gpu_sum *sums;
     size_t n, cap;
 };
-/* Add `from` to that sum; its sketch may be gone afterwards. Returns false on out of memory. */
+/* Add `from` to that sum, which may take its sketch. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__gpu_sums_add(struct marey__gpu_sums *sums, uint32_t name,
                                            uint32_t shape, struct marey__gpu_sum *from);
 void marey__gpu_sums_fini(struct marey__gpu_sums *sums);
 
-/* What a stream did, by kind. */
+/* Activity of a stream, by kind. */
 struct marey__gpu_stream {
     uint64_t n[MAREY_WORK_SET + 1];
     uint64_t bytes;
-    const struct marey__device_row *row; /* how long it was busy; NULL: it had no work */
+    const struct marey__device_row *row; /* its busy time; NULL: no work */
 };
 
 /* ---- by the ranges around launches ---- */
 
-/* What one launch came to. */
+/* Work of one launch. */
 struct marey__launched {
     uint64_t n_work, gpu_ns;
     uint64_t first_ns, last_ns; /* begin of its first work, end of its last */
     uint64_t devices;           /* bits */
-    size_t last_device;         /* 1 + the device that it was counted on last */
+    size_t last_device;         /* 1 + the device on which it was counted last */
 };
 
 /* Ranges of one name. */
@@ -73,8 +73,8 @@ struct marey__launching {
     };
     struct marey__sketch delays;
     uint64_t devices;      /* bits */
-    uint64_t stamp;        /* the launch or gap that was counted last */
-    uint64_t last_wait_ns; /* what that gap counts for so far */
+    uint64_t stamp;        /* the launch or gap counted last */
+    uint64_t last_wait_ns; /* time counted so far for that gap */
 };
 
 struct marey__gpu_device {
@@ -93,9 +93,9 @@ struct marey__gpu_iteration {
 
 struct marey__gpu_gap {
     uint64_t begin_ns, end_ns;
-    size_t device;         /* in the work set */
+    size_t device;         /* index in the work set */
     uint32_t before, next; /* sites */
-    uint32_t launch;       /* of what comes next; or MAREY__NO_INDEX */
+    uint32_t launch;       /* of the next activity, or MAREY__NO_INDEX */
     uint32_t step;         /* or MAREY__NO_INDEX */
     enum marey__idle_reason reason;
     uint64_t reason_ns;
@@ -105,33 +105,33 @@ struct marey__gpu_gap {
 struct marey__gpu_process {
     marey_recording *recording;
     size_t process;
-    struct marey__work_set set; /* once it is done: without work, launches and ranges */
-    struct marey__names names;  /* of work and ranges, lent by the recording */
+    struct marey__work_set set; /* afterwards without work, launches and ranges */
+    struct marey__names names;  /* of work and ranges, borrowed from the recording */
     struct marey__gpu_sums sums;
     struct marey__gpu_stream *streams;       /* by lane */
     struct marey__gpu_device *devices;       /* as in the set */
-    struct marey__device_rows stream_rows;   /* what `row` of streams is of */
+    struct marey__device_rows stream_rows;   /* rows that `row` of streams points to */
     struct marey__launched *launched;        /* by launch */
     struct marey__gpu_iteration *iterations; /* [d * n_steps + i] */
-    struct marey__launching *ranges;         /* by name; those without a launch are none */
+    struct marey__launching *ranges;         /* by name; unused ones have no launches */
     size_t n_ranges, ranges_cap;
-    uint32_t *range_names; /* by range of the set; MAREY__NO_NAME: a call of a runtime */
+    uint32_t *range_names; /* by range of the set; MAREY__NO_NAME: a runtime call */
     struct marey__gpu_gap *gaps;
     size_t n_gaps;
     uint64_t n_unlinked, n_work;
 };
 
-/* What work was launched in no range is called. */
+/* The name for work launched in no range. */
 extern const char marey__no_range[];
 
-/* These take the set's work; false on out of memory. */
+/* These read the set's work; false on out of memory. */
 MAREY_WARN_UNUSED bool marey__gpu_sum_work(struct marey__gpu_process *p);
 MAREY_WARN_UNUSED bool marey__gpu_sum_launches(struct marey__gpu_process *p);
 MAREY_WARN_UNUSED bool marey__gpu_sum_waits(struct marey__gpu_process *p, size_t max_gaps);
-/* Why the longest gaps are. */
+/* Find the reasons of the longest gaps. */
 MAREY_WARN_UNUSED marey_status marey__gpu_explain_gaps(struct marey__gpu_process *p,
                                                        const struct marey__rules *rules);
-/* The entry of a name in an array by name, made when new; NULL on out of memory. */
+/* The entry of a name in an array by name, created if needed; NULL on out of memory. */
 struct marey__launching *marey__launching_of(struct marey__launching **ranges, size_t *n,
                                              size_t *cap, uint32_t name);
 
@@ -152,7 +152,7 @@ enum marey__gpu_table {
 };
 extern const struct marey_table_definition marey__gpu_tables[MAREY__N_GPU_TABLES];
 
-/* A report while it is made. */
+/* State of making a report. */
 struct marey__gpu_report {
     marey_table **tables;
     const char *filter;
@@ -168,10 +168,10 @@ struct marey__gpu_report {
 /* Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__gpu_fill_tables(const struct marey__gpu_report *report);
 
-/* marey_report.data: the recorded program, for commands of Nsight Compute. */
+/* marey_report.data: the recorded program, for Nsight Compute commands. */
 struct marey__gpu_program {
     size_t n_processes;
-    char command[]; /* as a shell takes it; "": unknown */
+    char command[]; /* quoted for a shell; "": unknown */
 };
 marey__put_answer marey__gpu_text;
 

@@ -1,4 +1,4 @@
-/* The tables of a GPU report: rows for each process, and rows for each name. */
+/* The tables of a GPU report: rows per process, and rows per name. */
 #include <inttypes.h>
 
 #include "analyze/device/gpu_report.h"
@@ -149,7 +149,7 @@ static struct marey__cell mean_of(uint64_t sum, uint64_t n)
     return KNOWN(n != 0, U64((sum + n / 2) / n));
 }
 
-/* Null for an empty one, too. */
+/* Null for an empty string, too. */
 static struct marey__cell text_of(const char *text)
 {
     return KNOWN(text != NULL && text[0] != '\0', STRING(text));
@@ -280,7 +280,10 @@ static void put_kernel(marey_table *table, const struct marey__gpu_report *repor
     marey__put_byte_rate(table, sum->bytes, sum->bytes_ns);
 }
 
-/* By name and kind, over all shapes. Takes the sketches of the shapes, whose table is filled. */
+/*
+ * By name and kind, over all shapes. Takes the sketches of the shapes, whose table is already
+ * filled.
+ */
 static bool fill_kernels(const struct marey__gpu_report *report)
 {
     marey_table *kernels = report->tables[MAREY__GPU_KERNELS],
@@ -322,7 +325,7 @@ static void put_range(marey_table *table, const struct marey__gpu_report *report
                    U64(range->delays.max));
 }
 
-/* By the larger of the two waits, where it is a tenth of the span or more; else NULL. */
+/* By the larger of the two waits if it is at least a tenth of the span; else NULL. */
 static const char *verdict_on(const struct marey__launching *range)
 {
     const bool is_launch = range->launch_wait_ns >= range->host_wait_ns;
@@ -362,7 +365,7 @@ static void fill_ranges(const struct marey__gpu_report *report)
     MAREY__SORT_BY(bound, "-launch_wait_ns", "-host_wait_ns", "name");
 }
 
-/* ---- all of them ---- */
+/* ---- all tables ---- */
 
 static void fill_warnings(marey_table *table, const struct marey__gpu_report *report)
 {

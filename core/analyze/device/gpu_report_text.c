@@ -1,6 +1,6 @@
 /*
- * A GPU report for people: the tables, and command lines of Nsight Compute for the kernels that take longest. Nsight
- * Compute runs the program again and measures single calls, so the kernels and calls have to be chosen before.
+ * The text of a GPU report: the tables, and Nsight Compute command lines for the longest kernels. Nsight Compute reruns
+ * the program and measures single calls, so kernels and calls have to be selected first.
  */
 #include "analyze/device/gpu_report.h"
 #include "present/draw/internal.h"
@@ -8,13 +8,13 @@
 enum {
     MAX_GAPS = 10, /* drawn by default */
     MAX_KERNELS = 3,
-    MAX_CALLS = 3,  /* of each: calls of one grid and block size are much alike */
-    MAX_NAME = 120, /* bytes of a name: template arguments can take kilobytes */
+    MAX_CALLS = 3,  /* of each: calls of one grid and block size are similar */
+    MAX_NAME = 120, /* bytes of a name; template arguments may take kilobytes */
 };
 
 /* ---- tables ---- */
 
-/* Columns that do not fit on a screen, and the process where there is only one. */
+/* Columns that do not fit on a screen, and the process if there is only one. */
 static bool is_hidden(const void *ctx, const marey_table *table, size_t column)
 {
     static const char *const names[] = {"rank",          "pid",          "self_launch_ns",
@@ -47,7 +47,7 @@ static marey_status put_table(struct marey__lines *lines, const marey_report *re
 
 /* ---- Nsight Compute ---- */
 
-/* A pattern for the start of the name, in a shell's quotes. */
+/* A shell-quoted pattern for the start of the name. */
 static void put_pattern(struct marey__buf *line, const char *name, size_t len)
 {
     marey__buf_puts(line, "'regex:^");
@@ -55,7 +55,7 @@ static void put_pattern(struct marey__buf *line, const char *name, size_t len)
         char safe[8];
         const size_t n = MAREY__MAX(marey__utf8_length(name + i, len - i), (size_t)1);
         if (marey_text_escape(name + i, n, safe, sizeof safe) != n || memcmp(safe, name + i, n) != 0) {
-            marey__buf_puts(line, ".*"); /* not for a terminal */
+            marey__buf_puts(line, ".*"); /* unprintable */
             i += n - 1;
             continue;
         }
@@ -93,7 +93,7 @@ static marey_status put_command(struct marey__lines *lines, const marey_table *k
     return marey__lines_end(lines);
 }
 
-/* `kernels` has those that take longest first. */
+/* `kernels` is sorted, the longest first. */
 static marey_status put_commands(struct marey__lines *lines, const marey_table *kernels,
                                  const struct marey__gpu_program *program)
 {
@@ -109,7 +109,7 @@ static marey_status put_commands(struct marey__lines *lines, const marey_table *
     return n != 0 ? marey__lines_end(lines) : MAREY_OK;
 }
 
-/* ---- all ---- */
+/* ---- all lines ---- */
 
 marey_status marey__gpu_text(struct marey__answer *answer)
 {

@@ -1,10 +1,10 @@
 /*
- * Gaps of devices, and who was waited for.
+ * Gaps of devices, and the ranges responsible.
  *
- *   device   [ a ]              [ b ]        b was launched when a had ended: the device waited for the host
+ *   device   [ a ]              [ b ]        b was launched after a had ended: the device waited for the host
  *   thread             [launch]
  *
- * A wait belongs to the range that launched the next activity, as far as it is within that range.
+ * The part of a wait within the range that launched the next activity belongs to that range.
  */
 #include "analyze/device/gpu_report.h"
 
@@ -22,7 +22,7 @@ static void add_to_ranges(const struct waits *waits, const struct marey__launch_
     const struct marey__gpu_process *p = waits->p;
     const bool is_long = end_ns - begin_ns > MAREY__LAUNCH_WAIT_NS;
     bool is_in_none = true;
-    /* Of several ranges of a name the outermost counts: what the one within it had counted is taken back. */
+    /* Of nested ranges with one name the outermost counts: subtract what the inner one had counted. */
     for (uint32_t at = launch->range; at != MAREY__NO_INDEX; at = p->set.ranges[at].parent) {
         if (p->range_names[at] == MAREY__NO_NAME)
             continue;
@@ -35,7 +35,7 @@ static void add_to_ranges(const struct waits *waits, const struct marey__launch_
         range->stamp = waits->number;
         range->last_wait_ns = ns;
     }
-    /* The launch has made the row of its name. */
+    /* The row exists, because the launch created it. */
     const uint32_t none =
         is_in_none ? marey__names_find(&p->names, marey__no_range, strlen(marey__no_range))
                    : MAREY__NO_NAME;
@@ -109,12 +109,12 @@ static void find_gaps(struct waits *waits)
     }
 }
 
-/* "train > forward > aten::mm", freed with marey__free; NULL on out of memory, or where there is none. */
+/* "train > forward > aten::mm", freed with marey__free; NULL on out of memory, or without ranges. */
 static char *path_of(const struct marey__gpu_process *p, uint32_t launch, bool *failed)
 {
     const struct marey__work_set *set = &p->set;
     struct marey__buf path = {0};
-    uint32_t around[16]; /* the innermost ones first */
+    uint32_t around[16]; /* innermost first */
     size_t n = 0;
     if (launch == MAREY__NO_INDEX)
         return NULL;
@@ -148,7 +148,7 @@ bool marey__gpu_sum_waits(struct marey__gpu_process *p, size_t max_gaps)
     return !failed;
 }
 
-/* ---- why ---- */
+/* ---- reasons ---- */
 
 MAREY__ORDER_RUNS(gap_is_before, struct marey__gpu_gap *const,
                   MAREY__UP_BY((*x)->begin_ns, (*y)->begin_ns))
@@ -162,7 +162,7 @@ static void take_reason(struct marey__gpu_gap *gap, const uint64_t *ns)
         }
 }
 
-/* The gaps take the place of steps, in order of their begin, so each gets its own reasons. */
+/* The gaps are passed as steps, in order of their begin, so that each gets its own reasons. */
 
 marey_status marey__gpu_explain_gaps(struct marey__gpu_process *p, const struct marey__rules *rules)
 {
@@ -172,7 +172,8 @@ marey_status marey__gpu_explain_gaps(struct marey__gpu_process *p, const struct 
     struct marey__gpu_gap **const order MAREY__FREED = marey__calloc(n, sizeof *order);
     struct marey__interval *const windows MAREY__FREED =
         marey__calloc(n * n_devices, sizeof *windows);
-    size_t *const n_whole MAREY__FREED = marey__calloc(n_devices, sizeof *n_whole); /* nothing else */
+    size_t *const n_whole MAREY__FREED =
+        marey__calloc(n_devices, sizeof *n_whole); /* zero: no other windows */
     MAREY__TRY_MEMORY(order != NULL && windows != NULL && n_whole != NULL);
     for (size_t i = 0; i < n; i++)
         order[i] = &p->gaps[i];

@@ -1,19 +1,19 @@
 /*
- * Gaps: the times in which no stream of a device was busy, each split at the call that launched what came next.
+ * Gaps: times in which no stream of a device was busy, each split at the call that launched the next work.
  *
- * Before the call the host is to explain: idle_host.c. From the call on, the device was on its own: launching takes some
- * time, and what is launched may have to wait for something else.
+ * The time before the call is explained by the host: idle_host.c. The time after it is launch latency, or the launched
+ * work waits for something else.
  */
 #include "analyze/device/internal.h"
 
 /* One gap and the work around it. */
 struct gap {
     uint64_t begin_ns, end_ns;
-    const struct marey__work *last; /* ended where it begins; NULL: none before it */
-    const struct marey__work *next; /* begins where it ends; NULL: none after it */
+    const struct marey__work *last; /* ends where the gap begins; NULL: none */
+    const struct marey__work *next; /* begins where the gap ends; NULL: none */
 };
 
-/* A device while its gaps are found. */
+/* A device while its gaps are searched. */
 struct device {
     struct marey__idle_finder *finder;
     const struct marey__device_work *work;
@@ -41,7 +41,7 @@ static const struct marey__launch_call *launch_of(const struct marey__work_set *
 
 /* ---- from the launch on ---- */
 
-/* The time from `begin_ns` to the end of the gap is queued; where a queue was full, that is the reason. */
+/* The time from `begin_ns` to the end of the gap is queued; a full queue is the reason while it lasts. */
 static bool add_queued(const struct device *device, struct marey__idle_time *time, uint64_t end_ns)
 {
     size_t low; /* the first full time that ends after the begin */
@@ -60,7 +60,7 @@ static bool add_queued(const struct device *device, struct marey__idle_time *tim
     return true;
 }
 
-/* The time goes on for `reason` to `end_ns`, if that is later. */
+/* Add time for `reason` until `end_ns`, if that is later. */
 static bool add_until(const struct device *device, struct marey__idle_time *time,
                       enum marey__idle_reason reason, uint64_t end_ns)
 {
@@ -71,7 +71,7 @@ static bool add_until(const struct device *device, struct marey__idle_time *time
     return is_done;
 }
 
-/* What comes next was launched by `launch`; the gap from then on. */
+/* The rest of a gap from the call `launch` of the next work on. */
 static bool add_launched(const struct device *device, const struct gap *gap,
                          const struct marey__launch_call *launch, struct marey__idle_time time)
 {
@@ -90,7 +90,7 @@ static bool add_launched(const struct device *device, const struct gap *gap,
 
 /* ---- gaps ---- */
 
-/* The first lane of the same thread: what overlaps in an imported file has further ones. */
+/* The first lane of the same thread: overlapping ranges of an imported file use further lanes. */
 static uint32_t find_sibling(struct marey__idle_finder *finder, uint32_t lane)
 {
     const struct marey__work_set *set = finder->set;
@@ -104,7 +104,7 @@ static uint32_t find_sibling(struct marey__idle_finder *finder, uint32_t lane)
     return finder->siblings[lane] - 1;
 }
 
-/* The lane to ask where the launching thread has no range open: another lane of that thread, or the previous launcher. */
+/* The lane to use if the launching thread has no open range: another lane of that thread, or the previous launcher. */
 static uint32_t find_other_lane(struct marey__idle_finder *finder, uint32_t lane,
                                 const struct marey__launch_call *before)
 {
@@ -114,7 +114,7 @@ static uint32_t find_other_lane(struct marey__idle_finder *finder, uint32_t lane
     return before != NULL && before->lane != lane ? before->lane : MAREY__NO_INDEX;
 }
 
-/* The host is to explain the gap up to `end_ns`. */
+/* Add the time until `end_ns` for the host to explain. */
 static bool add_part(const struct device *device, const struct gap *gap, uint64_t end_ns,
                      uint32_t lane)
 {
@@ -150,7 +150,7 @@ static bool add_gap(const struct device *device, const struct gap *gap)
         return device->main_lane == MAREY__NO_INDEX
                    ? add_unknown(device, gap, time)
                    : add_part(device, gap, gap->end_ns, device->main_lane);
-    /* After the last work, its launcher is asked. */
+    /* After the last work, use its launching thread. */
     const struct marey__launch_call *launch =
         launch_of(finder->set, gap->next != NULL ? gap->next : gap->last);
     if (launch == NULL)
@@ -161,7 +161,7 @@ static bool add_gap(const struct device *device, const struct gap *gap)
            add_launched(device, gap, launch, time);
 }
 
-/* Whether `work` was launched before `other`; one of which nothing is known counts as the last. */
+/* Whether `work` was launched before `other`; an unknown launch counts as the last. */
 static bool is_launched_before(const struct marey__work_set *set, const struct marey__work *work,
                                const struct marey__work *other)
 {
@@ -181,7 +181,7 @@ const struct marey__work *marey__first_launched(const struct marey__work_set *se
     return next;
 }
 
-/* From where to where gaps are wanted: all that is to be explained, and the steps. */
+/* The interval in which gaps are needed: the whole window, and the steps. */
 static struct marey__interval find_bounds(const struct device *device)
 {
     const struct marey__idle_finder *finder = device->finder;
@@ -229,11 +229,11 @@ static bool find_gaps(const struct device *device)
 /*
  * ---- full launch queues ----
  *
- * A stream takes some launches ahead, and then the call blocks until work begins. Launches count from the begin of their
- * call to that of their first work.
+ * A stream queues a limited number of launches; then the call blocks until work begins. A launch is queued from the begin
+ * of its call to the begin of its first work.
  */
 
-/* A launch joins or leaves the queue of a stream. */
+/* A launch enters or leaves the queue of a stream. */
 struct turn {
     uint64_t ns;
     uint32_t lane;
@@ -242,7 +242,7 @@ struct turn {
 
 MAREY__ORDER(by_lane, struct turn, MAREY__UP(lane) MAREY__UP(ns) MAREY__UP(change))
 
-/* A launch may have much work, as a graph does: the first counts. Returns how many turns there are. */
+/* A launch may have much work, as a graph does: only the first counts. Returns the number of turns. */
 static size_t list_turns(const struct marey__work_set *set, const struct marey__device_work *device,
                          struct turn *turns, uint8_t *is_seen)
 {
@@ -258,7 +258,7 @@ static size_t list_turns(const struct marey__work_set *set, const struct marey__
     return n;
 }
 
-/* The times in which a queue was full, of one stream after the other; how many. */
+/* The times in which a queue was full, one stream after another; returns how many. */
 static size_t list_full(const struct turn *turns, size_t n, struct marey__interval *full)
 {
     int64_t length = 0;
@@ -278,7 +278,7 @@ static size_t list_full(const struct turn *turns, size_t n, struct marey__interv
     return n_full;
 }
 
-/* The times in which a launch queue was full, in order, freed with marey__free. Returns false on out of memory. */
+/* The times in which any launch queue was full, in order, freed with marey__free. Returns false on out of memory. */
 static bool find_full(const struct marey__work_set *set, const struct marey__device_work *device,
                       struct marey__interval **out, size_t *n_out)
 {
@@ -301,9 +301,9 @@ static bool find_full(const struct marey__work_set *set, const struct marey__dev
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- all devices ---- */
 
-/* The thread of a process without devices. */
+/* The main thread of a process without devices. */
 static uint32_t find_main_lane(const struct marey__work_set *set)
 {
     for (uint32_t i = 0; i < set->process->n_lanes; i++) {

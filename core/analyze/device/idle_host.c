@@ -1,33 +1,33 @@
 /*
- * What threads did while a device had nothing to do: one more visit of the log, in which each stretch between two events
- * of a thread is added to the parts of gaps that it lies in.
+ * Explains gaps by what threads did meanwhile: visits the log again, and adds each stretch between two events of a
+ * thread to the parts of gaps that contain it.
  *
- * A thread that launches may have been asleep before: the thread of torch that runs backwards is woken by the one that
- * ran forwards. Where it has no range open, the previous launcher is asked, by a second visit.
+ * A launching thread may have been asleep before: torch's backward thread is woken by the forward thread. Where it has
+ * no open range, a second visit uses the previous launcher.
  */
 #include "analyze/device/internal.h"
 
-/* What the open ranges of a thread say, up to one of them. */
+/* Classification by the open ranges of a thread, up to one of them. */
 struct frame {
     uint32_t site;
     uint32_t name; /* of the innermost operator, or MAREY__NO_NAME */
-    uint16_t rule; /* the first that counts */
+    uint16_t rule; /* the lowest, which takes precedence */
 };
 
-/* The parts of one thread and device: parts[next] to parts[end - 1] are still to come. */
+/* The parts of one thread and device: parts[next] to parts[end - 1] are still ahead. */
 struct slice {
     size_t next, end;
 };
 
 struct lane {
-    struct slice *slices; /* NULL: nothing is asked of this thread */
+    struct slice *slices; /* NULL: the thread has no parts */
     size_t n_slices;
     struct frame *frames; /* the first is the thread itself */
     size_t n_frames, frames_cap;
-    uint64_t since_ns; /* up to here all is added */
+    uint64_t since_ns; /* everything until here is added */
 };
 
-/* What is known of a site. */
+/* Classification of a site. */
 struct site {
     uint32_t name; /* of an operator, or MAREY__NO_NAME */
     uint16_t rule;
@@ -36,17 +36,17 @@ struct site {
 
 struct host {
     struct marey__idle_finder *finder;
-    struct site *sites; /* by site; 0 is that of nobody */
+    struct site *sites; /* by site; 0 is for none */
     uint32_t n_sites;
     struct lane *lanes; /* by lane */
     struct slice *slices;
     size_t n_slices;
-    struct marey__idle_part *left; /* of the first visit, for the second */
+    struct marey__idle_part *left; /* by the first visit, for the second */
     size_t n_left, left_cap;
     bool is_second;
 };
 
-/* Parts that a second visit may have at most, for each gap and besides. */
+/* Limit on parts for a second visit, per gap and in addition. */
 enum { LEFT_PER_GAP = 4, LEFT_AT_LEAST = 4096 };
 
 /* ---- sites ---- */
@@ -80,7 +80,7 @@ static bool push(struct host *host, struct lane *lane, uint32_t number)
 
 /* ---- stretches ---- */
 
-/* A thread without a range explains nothing: keep the part for another one. Returns false on out of memory. */
+/* A thread without a range explains nothing: keep the part for another thread. Returns false on out of memory. */
 static bool keep_for_other(struct host *host, const struct marey__idle_part *part, bool *is_kept)
 {
     const uint32_t other = host->finder->gaps[part->gap].other_lane;
@@ -99,11 +99,11 @@ static enum marey__idle_reason reason_of(const struct marey__idle_finder *finder
         return (enum marey__idle_reason)finder->rules->idle[rule].class;
     if (finder->set->devices[gap->device].device >= 0)
         return MAREY__IDLE_HOST;
-    /* The process itself: it waits in a range that a user's rule ignores, or the reason is unknown. */
+    /* The process itself waits in a range that a user's rule ignores, or the reason is unknown. */
     return lane->n_frames > 1 ? MAREY__IDLE_WAIT : MAREY__IDLE_UNKNOWN;
 }
 
-/* The thread was as it is for all of `part`. */
+/* Add `part`, during which the thread's ranges do not change. */
 static bool explain(struct host *host, const struct lane *lane, const struct marey__idle_part *part)
 {
     struct marey__idle_finder *finder = host->finder;
@@ -125,7 +125,7 @@ static bool explain(struct host *host, const struct lane *lane, const struct mar
     return marey__idle_add(finder, &time);
 }
 
-/* The thread was as it is until `ns`. */
+/* Advance to `ns` with the thread's current ranges. */
 static bool go_on_to(struct host *host, struct lane *lane, uint64_t ns)
 {
     for (size_t i = 0; i < lane->n_slices; i++) {
@@ -173,7 +173,7 @@ static bool take_end(void *ctx, struct marey__lane_stack *stack, const struct ma
     return true;
 }
 
-/* A range below others has ended; what it says no longer holds for these. */
+/* A range below others has ended: recompute the frames above. */
 static bool take_out(void *ctx, struct marey__lane_stack *stack, size_t depth, uint64_t shared_ns,
                      bool is_done)
 {
@@ -201,7 +201,7 @@ static int by_lane(const void *a, const void *b, void *gaps)
     return 0;
 }
 
-/* Gaps come in order, so that parts of one thread are sorted already. */
+/* Gaps are ordered, so the parts of one thread are sorted already. */
 static void sort_parts(const struct marey__idle_finder *finder)
 {
     const struct marey__idle_part *parts = finder->parts;
@@ -212,7 +212,7 @@ static void sort_parts(const struct marey__idle_finder *finder)
         qsort_r(finder->parts, finder->n_parts, sizeof *parts, by_lane, finder->gaps);
 }
 
-/* A slice for each thread and device that has parts. Returns false on out of memory. */
+/* Create a slice for each thread and device with parts. Returns false on out of memory. */
 static bool cut_slices(struct host *host)
 {
     const struct marey__idle_finder *finder = host->finder;
@@ -272,7 +272,7 @@ static marey_status visit(struct host *host)
     return finish_lanes(host) ? MAREY_OK : marey__no_memory();
 }
 
-/* What the first visit left becomes the parts of the second. */
+/* Visit again with the parts left by the first visit. */
 static marey_status visit_again(struct host *host)
 {
     struct marey__idle_finder *finder = host->finder;

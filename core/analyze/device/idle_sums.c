@@ -1,11 +1,11 @@
-/* Sums of idle time: by reason and by step in arrays, by name in a map. */
+/* Sums of idle time: by reason and step in arrays, by name in a map. */
 #include <assert.h>
 
 #include "analyze/device/internal.h"
 
 /*
- * A sum's key: 4 bits of reason, 21 of the name's number plus one, 18 of lane, 21 of device. Threads have sums of
- * their own: their times come in order of gaps, so that a gap is counted once by looking at the last one.
+ * A sum's key: 4 bits of reason, 21 of the name's number plus one, 18 of lane, 21 of device. Sums are per thread: a
+ * thread's times come in order of gaps, so comparing with the last gap is enough to count each gap once.
  */
 enum { NAME_BITS = 21, LANE_BITS = 18, REASON_BITS = 4 };
 static_assert(MAREY__N_IDLE_REASONS <= 1 << REASON_BITS, "fits the key");
@@ -22,7 +22,7 @@ static void add_to_steps(struct marey__idle_finder *finder, const struct marey__
 {
     const size_t n = finder->idle->n_steps, first = time->gap->device * n;
     const struct marey__interval *windows = finder->windows->steps + first;
-    size_t low; /* the windows before it begin before the time ends */
+    size_t low; /* earlier windows begin before the time ends */
     MAREY__BISECT(low, 0, n, windows[low].begin_ns < time->end_ns);
     uint64_t *step_ns = finder->idle->devices[time->gap->device].step_ns;
     while (low-- > 0 && finder->latest_ns[first + low] > time->begin_ns) {
@@ -33,7 +33,7 @@ static void add_to_steps(struct marey__idle_finder *finder, const struct marey__
     }
 }
 
-/* How much of the time lies in what is to be explained. */
+/* The part of the time within the window to be explained. */
 static uint64_t wanted_ns(const struct marey__idle_finder *finder, const struct marey__idle_time *time)
 {
     const struct marey__idle_windows *windows = finder->windows;
@@ -77,7 +77,7 @@ bool marey__idle_add(struct marey__idle_finder *finder, const struct marey__idle
 
 /* ---- rows ---- */
 
-/* Sums without their thread: by device, operator and reason. */
+/* The key without the thread: device, operator and reason. */
 static uint64_t row_key(const struct marey__idle_sum *sum)
 {
     const uint64_t low = ((uint64_t)1 << (NAME_BITS + REASON_BITS)) - 1;
@@ -89,7 +89,7 @@ MAREY__ORDER(by_row, struct marey__idle_sum, MAREY__UP_BY(row_key(x), row_key(y)
 
 MAREY__ORDER(by_time, struct marey__idle_row, MAREY__DOWN(ns) MAREY__UP(reason) MAREY__UP(name))
 
-/* Sort the sums and merge those of one row. Returns how many rows there are. */
+/* Sort the sums and merge those of one row. Returns the number of rows. */
 static size_t merge_threads(struct marey__idle_sum *sums, size_t n)
 {
     size_t n_rows = 0;

@@ -1,4 +1,4 @@
-/* Reasons of idle time: their names, the rules that find them, and tables. */
+/* Reasons of idle time: names, rules, tables. */
 #include "analyze/device/internal.h"
 
 const struct marey__idle_words marey__idle_words[MAREY__N_IDLE_REASONS] = {

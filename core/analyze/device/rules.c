@@ -1,8 +1,9 @@
 /*
- * Rules: the first that fits decides what something is. A process classifies each site once; the memo of a site holds
- * the result for the kind and collective of its last use, which nearly never change.
+ * Rules: the first match classifies work or a range. A process classifies each site once: the memo of a site caches the
+ * result for the kind and collective of its last use, which almost never change.
  *
- * A file of rules has one in a line, four words, the last of which goes to the end of the line: docs/formats/rules.md.
+ * A file of rules has one rule per line with four words, the last of which extends to the end of the line:
+ * docs/formats/rules.md.
  */
 #include "analyze/device/internal.h"
 
@@ -13,7 +14,7 @@ static int lower(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
-/* A pattern with * and ?, of the whole text. After a mismatch, the last * takes one more. */
+/* Match a pattern with * and ? against the whole text. After a mismatch, the last * takes one more character. */
 static bool glob_fits(const char *pattern, const char *text, size_t len)
 {
     const char *star = NULL;
@@ -52,7 +53,7 @@ bool marey__pattern_fits(const char *pattern, const char *text, size_t len)
     return false;
 }
 
-/* ---- what a rule looks at ---- */
+/* ---- properties ---- */
 
 const char *marey__collective_name(enum marey_collective what)
 {
@@ -203,7 +204,7 @@ static bool is_word(const struct word *word, const char *text)
     return word->len == strlen(text) && memcmp(word->text, text, word->len) == 0;
 }
 
-/* The next word of a line, or with `is_last` the rest of it without the blanks around. */
+/* The next word of a line, or with `is_last` the rest of it, trimmed. */
 static struct word next_word(struct word *line, bool is_last)
 {
     while (line->len > 0 && is_blank(line->text[0])) {
@@ -244,7 +245,7 @@ static marey_status find_class(const struct place *place, const struct word *wor
         place, "a rule's class is compute, communication, copy, ignore or idle:REASON, not", word);
 }
 
-/* Whether a class says why a device is idle, and which reason that is. */
+/* Whether a class is a reason for idle time, and which one. */
 static marey_status find_reason(const struct place *place, const struct word *class, bool *is_idle,
                                 uint8_t *out)
 {

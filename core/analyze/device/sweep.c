@@ -1,7 +1,7 @@
 /*
- * The sweep. Intervals come in order of begin, so up to when each class is under way is all there is to remember: no
- * sorted ends and no counters. Time goes on to the next begin, past at most three ends of classes on its way, and each
- * part of it goes to the atom of the classes then under way, as far as it lies in a window.
+ * The sweep. Intervals come in order of begin, so the only state is the end of each active class: no sorted ends and no
+ * counters. Time advances to the next begin, past at most three ends of classes, and each section within a window is
+ * added to the atom of the classes active in it.
  */
 #include "analyze/device/internal.h"
 
@@ -43,7 +43,7 @@ void marey__sweep_begin(struct marey__sweep *sweep, const struct marey__interval
     *sweep = (struct marey__sweep){.windows = windows, .n_windows = n_windows};
 }
 
-/* How much of [from, to) lies in the windows from number `i` on. */
+/* The time of [from, to) within the windows from number `i` on. */
 static uint64_t within(const struct marey__sweep *sweep, size_t i, uint64_t from, uint64_t to)
 {
     uint64_t length = 0;
@@ -55,7 +55,7 @@ static uint64_t within(const struct marey__sweep *sweep, size_t i, uint64_t from
     return length;
 }
 
-/* Let time go on to `to_ns`. */
+/* Advance time to `to_ns`. */
 static void go_on(struct marey__sweep *sweep, uint64_t to_ns)
 {
     while (sweep->now_ns < to_ns) {

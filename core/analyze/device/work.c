@@ -1,32 +1,32 @@
 /*
- * From a process's log to what its devices did, who launched it and in which step.
+ * Reads the activity of a process's devices from its log, with launches and steps.
  *
  *   records GPU, on lanes of streams         work, with the record COMMUNICATION after it
- *   records LAUNCH, on lanes of threads      a launch by the range that is open; it ends with that range
- *   records COMMUNICATION, on threads        a collective of the range that is open
+ *   records LAUNCH, on lanes of threads      a launch by the open range, with which it ends
+ *   records COMMUNICATION, on threads        a collective of the open range
  *   records ITERATION                        steps
  *
- * Everything else of a thread is only on its stack for a while. What belongs together (a launch and its work, which come
- * in any order) is put together at the end, by work_link.c.
+ * Other ranges of a thread are only on its stack. work_link.c finally links launches and their work, which come in
+ * any order.
  */
 #include "analyze/device/internal.h"
 
-/* How far up a launch looks for its operator, and for what it communicates; how deep ranges are kept. */
+/* Search depth for a launch's operator and collective; nesting depth of kept ranges. */
 enum { MAX_AROUND = 256, MAX_KEPT = 256 };
 
 /* Work of one stream, in the order of the log. */
 struct stream {
     struct marey__work *work;
     size_t n, cap;
-    bool is_last_kept; /* records after the latest one are about work that is kept */
+    bool is_last_kept; /* the latest work is kept, so the records after it count */
 };
 
 struct reader {
     struct marey__work_set *set;
     struct marey__progress progress;
     struct stream *streams; /* by lane */
-    uint8_t *is_runtime;    /* by site: 0 not looked at, 1 no, 2 yes */
-    uint32_t *site_shapes;  /* by site, where facts are wanted: see marey__work_facts_take */
+    uint8_t *is_runtime;    /* by site: 0 unchecked, 1 no, 2 yes */
+    uint32_t *site_shapes;  /* by site, if facts are wanted: see marey__work_facts_take */
     bool wants_ranges, wants_facts;
 };
 
@@ -67,7 +67,7 @@ uint32_t marey__work_set_communicate(struct marey__work_set *set, uint32_t said,
 
 uint32_t marey__step_at(const struct marey__work_set *set, uint64_t ns)
 {
-    size_t n; /* that have begun */
+    size_t n; /* begun so far */
     MAREY__BISECT(n, 0, set->n_steps, set->steps[n].begin_ns <= ns);
     return n > 0 && ns < set->steps[n - 1].end_ns ? (uint32_t)(n - 1) : MAREY__NO_INDEX;
 }
@@ -106,7 +106,7 @@ void marey__work_set_fini(struct marey__work_set *set)
 
 /* ---- work of a stream ---- */
 
-/* The end by the same rounding as a begin there, so that what touches in ticks does so in nanoseconds. */
+/* Rounded like a begin at that time, so that work which is adjacent in ticks is adjacent in nanoseconds. */
 static uint64_t end_of_work(const struct marey_batch *batch, uint64_t word, uint64_t duration)
 {
     __extension__ typedef unsigned __int128 u128;
@@ -191,7 +191,7 @@ uint32_t marey__work_set_add_range(struct marey__work_set *set, const struct mar
                : 0;
 }
 
-/* Keep the ranges that are open, as far as they are not kept yet. The innermost's index in `*range`. */
+/* Keep the open ranges not kept yet. `*range` is the innermost's index. */
 static bool keep_ranges(struct reader *r, struct marey__lane_stack *lane, uint32_t *range)
 {
     struct marey__work_set *set = r->set;
@@ -210,7 +210,7 @@ static bool keep_ranges(struct reader *r, struct marey__lane_stack *lane, uint32
     return true;
 }
 
-/* What is around a launch: its operator, and what it communicates. */
+/* Find the operator and the collective around a launch. */
 static void look_around(struct reader *r, const struct marey__lane_stack *lane,
                         struct marey__launch_call *launch)
 {
@@ -256,7 +256,7 @@ static bool take_launch(struct reader *r, struct marey__lane_stack *lane, uint64
     return true;
 }
 
-/* Outside of all ranges it says nothing of anything. */
+/* Ignored outside of all ranges. */
 static bool take_host_communication(struct reader *r, const struct marey__lane_stack *lane,
                                     const uint64_t *words)
 {
@@ -269,7 +269,7 @@ static bool take_host_communication(struct reader *r, const struct marey__lane_s
     return call->collective != 0;
 }
 
-/* A range ends: so do the launches, the collective and the kept range that it is. */
+/* At the end of a range: set the end of its launches, its collective and its kept range. */
 static bool end_call(void *ctx, struct marey__lane_stack *lane, const struct marey__frame *call,
                      uint64_t end_ns, enum marey__ending how)
 {
@@ -300,7 +300,7 @@ static bool take_progress(struct reader *r, uint32_t lane, const uint64_t *words
 
 MAREY__ORDER_RUNS(step_is_before, struct marey__step, MAREY__UP(begin_ns))
 
-/* In order they are already, unless the log was too wide to be read in order. */
+/* They are ordered already unless the log was too wide to be read in order. */
 static bool order_steps(struct marey__work_set *set)
 {
     if (!marey__sort_runs(set->steps, set->n_steps, sizeof *set->steps, step_is_before))
@@ -313,7 +313,7 @@ static bool order_steps(struct marey__work_set *set)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- one process ---- */
 
 static bool take_record(void *ctx, struct marey__lane_stack *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
@@ -338,7 +338,7 @@ struct place {
 
 MAREY__ORDER_RUNS(place_is_before, struct place, MAREY__UP(device) MAREY__UP(lane))
 
-/* The streams that have work, by device; NULL on out of memory. */
+/* The streams with work, by device; NULL on out of memory. */
 static struct place *order_streams(const struct reader *r, size_t *n)
 {
     const struct marey__work_set *set = r->set;
@@ -394,7 +394,7 @@ static marey_status read_log(struct reader *r)
         status = marey__no_memory();
     if (status == MAREY_OK)
         status = marey__range_walk(&walk);
-    /* A step that began before the first event begins with the log; rounding may put an event after its end. */
+    /* A step that began before the first event begins with the log; rounding may put an event after the log's end. */
     set->first_ns = MAREY__MIN(walk.first_ns, set->process->first_ns);
     set->last_ns = MAREY__MAX(walk.last_ns, set->process->last_ns);
     set->n_too_deep = walk.replay.n_too_deep;

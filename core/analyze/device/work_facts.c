@@ -1,19 +1,19 @@
 /*
- * Bytes of GPU activity, and how a kernel was launched. A recording has the launch as fields of the record; one of an
- * earlier version as JSON in the name of a site that many kernels share; an imported trace as JSON arguments of each.
+ * Bytes of GPU activity, and how a kernel was launched. A recording has the launch as fields of the record; in earlier
+ * versions as JSON in the name of a site that many kernels share; an imported trace as JSON arguments of each kernel.
  */
 #include "analyze/device/internal.h"
 #include "codec/internal.h"
 
 /* ---- shapes ---- */
 
-/* A number that counts something; what cannot is 0. */
+/* A count; 0 if it is not a valid one. */
 static uint64_t whole_of(double number)
 {
     return number >= 0 && number < 9007199254740992.0 ? (uint64_t)number : 0;
 }
 
-/* The array that comes next, into three numbers. */
+/* Read the next array into three numbers. */
 static bool read_three(struct marey__json *json, uint64_t out[3])
 {
     enum marey__json_token token = marey__json_next(json);
@@ -67,7 +67,7 @@ struct marey__launch_shape marey__launch_shape_at(const struct marey__names *sha
     return shape;
 }
 
-/* Its number; MAREY__NO_INDEX on out of memory. */
+/* The number of a shape; MAREY__NO_INDEX on out of memory. */
 static uint32_t number_of(struct marey__work_set *set, const struct marey__launch_shape *shape)
 {
     return marey__names_keep(&set->shapes, &set->shape_texts, (const char *)shape, sizeof *shape);
@@ -75,7 +75,7 @@ static uint32_t number_of(struct marey__work_set *set, const struct marey__launc
 
 /* ---- facts ---- */
 
-/* Those of a piece of work, made when it has none; NULL on out of memory. */
+/* The facts of a piece of work, created if needed; NULL on out of memory. */
 static struct marey__work_facts *facts_of(struct marey__work_set *set, struct marey__work *work)
 {
     if (work->facts != MAREY__NO_INDEX)
@@ -97,7 +97,7 @@ static bool set_shape(struct marey__work_set *set, struct marey__work *work, uin
     return true;
 }
 
-/* In `site_shapes`: what has no shape. */
+/* In `site_shapes`: the site has no shape. */
 #define NO_SHAPE UINT32_MAX
 
 bool marey__work_facts_take(struct marey__work_set *set, struct marey__work *work,

@@ -1,16 +1,16 @@
 /*
- * A process without GPU work: what its threads say they do. N, M and waits are the ranges whose rule says so:
+ * A process without GPU work, by the ranges of its threads. Communication, copies and waits are ranges with such a rule:
  *
- *   communication, copy     of any thread: one work each, async ranges too
- *   ignore                  of the main thread: it waits, and does not compute
+ *   communication, copy     on any thread: one piece of work each, including async ranges
+ *   ignore                  on the main thread: it waits, and does not compute
  *
- * and the rest of the main thread's time counts as computation. In a recording of marey's own the rest goes from the
- * process's first event to its last, since a program runs also outside its ranges. In an imported trace it is the time in
- * operators, or in any range that is more than an annotation. A step, a phase or a Python function is open whatever the
- * thread does in it, waiting for other ranks included.
+ * The rest of the main thread's time counts as computation. In marey's own recordings it extends from the
+ * process's first event to its last, because programs also run outside ranges. In an imported trace it is the time in
+ * operators, or in any range other than an annotation. A step, a phase or a Python function is open whatever the
+ * thread does, including waiting for other ranks.
  *
- * That holds only where something was recorded that can communicate: a range of class communication, or the operators
- * of a trace. Otherwise the rest may be anything, and set->is_unknown.
+ * This is valid only if possible communication was recorded: a range of class communication, or the operators
+ * of a trace. Otherwise the rest may be anything, and set->is_unknown is set.
  */
 #include "analyze/device/internal.h"
 
@@ -23,12 +23,12 @@ struct host {
     struct marey__work_set *set;
     struct marey__classifier *classifier;
     struct marey__device_work *device;
-    struct intervals covered; /* where the main thread has a range open, other than annotations */
-    struct intervals blocked; /* where it does not compute */
+    struct intervals covered; /* the main thread has an open range other than annotations */
+    struct intervals blocked; /* it does not compute */
     struct marey__async_match async;
     uint64_t n_ranges;
     bool has_communication, has_operators;
-    uint32_t main_lane; /* the first of the main thread's */
+    uint32_t main_lane; /* the first of the main thread's lanes */
     bool wants_ranges;
 };
 
@@ -47,7 +47,7 @@ static bool add_work(struct host *host, const struct marey__work *work)
 
 /* ---- the main thread ---- */
 
-/* The first thread's lane, of that thread where `tid` says so. MAREY__NO_INDEX: there is none. */
+/* The first thread's lane, or that of thread `tid`. MAREY__NO_INDEX if there is none. */
 static uint32_t find_lane(const struct marey__work_set *set, const int64_t *tid)
 {
     for (uint32_t i = 0; i < set->process->n_lanes; i++) {
@@ -59,7 +59,7 @@ static uint32_t find_lane(const struct marey__work_set *set, const int64_t *tid)
     return MAREY__NO_INDEX;
 }
 
-/* The thread that gave the process its number; else the one that recorded the steps; else the first. */
+/* The thread whose id is the pid; else the one that recorded steps; else the first. */
 static void find_main_thread(struct host *host)
 {
     struct marey__work_set *set = host->set;
@@ -91,7 +91,7 @@ static bool open_range(void *ctx, struct marey__lane_stack *lane, struct marey__
     return call->range != 0;
 }
 
-/* A range, or an async one, that is over: what its rule makes of it. */
+/* Handle the end of a range or async range, by its rule. */
 static bool take_range(struct host *host, struct marey__work *work, bool is_main_thread)
 {
     const struct marey_communication *what =
@@ -119,7 +119,7 @@ static bool is_annotation(const struct host *host, uint32_t site)
     return strcmp(category, "user_annotation") == 0 || strcmp(category, "python_function") == 0;
 }
 
-/* Whether a range of this site, within those that are open, is the outermost that is more than an annotation. */
+/* Whether a range of this site would be the outermost open one other than annotations. */
 static bool is_outermost(const struct host *host, const struct marey__lane_stack *lane, uint32_t site)
 {
     size_t i = 0;
@@ -195,7 +195,7 @@ static bool take_record(void *ctx, struct marey__lane_stack *lane, const struct 
     return call->collective != 0;
 }
 
-/* ---- computation: what is left of the main thread's time ---- */
+/* ---- computation: the rest of the main thread's time ---- */
 
 static bool add_computation(struct host *host, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -210,11 +210,11 @@ static bool add_computation(struct host *host, uint64_t begin_ns, uint64_t end_n
     return add_work(host, &work);
 }
 
-/* `covered` without `blocked`, both in order. */
+/* `covered` minus `blocked`, both in order. */
 static bool compute_in_the_rest(struct host *host)
 {
     const struct intervals *blocked = &host->blocked;
-    uint64_t done_ns = 0; /* up to here it is known what the thread does */
+    uint64_t done_ns = 0; /* the thread's state is known until here */
     size_t next = 0;
     for (size_t i = 0; i < host->covered.n; i++) {
         const struct marey__interval *in = &host->covered.list[i];
@@ -243,7 +243,7 @@ static bool add_all_computation(struct host *host)
            marey__intervals_unite(host->blocked.list, &host->blocked.n) && compute_in_the_rest(host);
 }
 
-/* ---- the whole ---- */
+/* ---- one process ---- */
 
 static marey_status read_ranges(struct host *host)
 {
@@ -265,11 +265,12 @@ marey_status marey__work_host_read(struct marey__work_set *set,
                                    struct marey__classifier *classifier)
 {
     struct host host = {.set = set, .classifier = classifier, .wants_ranges = options->wants_ranges};
-    set->n_devices = set->n_collectives = set->n_ranges = 0; /* the first reading was in vain */
+    set->n_devices = set->n_collectives = set->n_ranges =
+        0; /* discard the results of the first reading */
     find_main_thread(&host);
     const marey_status status = read_ranges(&host);
     if (status == MAREY_OK && host.n_ranges == 0)
-        set->n_devices = 0; /* nothing is known of it */
+        set->n_devices = 0; /* unknown */
     set->is_unknown =
         !host.has_communication && (set->process->source[0] == '\0' || !host.has_operators);
     MAREY__FREE_ALL(host.covered.list, host.blocked.list);

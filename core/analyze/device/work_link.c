@@ -1,7 +1,7 @@
 /*
- * What was read apart is put together: the work of each device in order, each work's launch by their correlation, and
- * the rule and class of each. One launch may have much work (a CUDA graph); of several launches of one correlation the
- * last before the work is meant.
+ * Links the data read separately: sorts the work of each device, finds each work's launch by correlation, and
+ * classifies it. One launch may have much work (a CUDA graph); of several launches with one correlation, the last one
+ * before the work counts.
  */
 #include "analyze/device/internal.h"
 
@@ -9,7 +9,7 @@ MAREY__ORDER_RUNS(work_is_before, struct marey__work, MAREY__UP(begin_ns))
 
 /* ---- launches ---- */
 
-/* A launch as it is looked for. */
+/* A launch as a search key. */
 struct key {
     uint64_t correlation, begin_ns;
     uint32_t launch;
@@ -32,17 +32,17 @@ static struct key *make_keys(const struct marey__work_set *set)
 static uint32_t find_launch(const struct key *keys, size_t n, const struct marey__work *work)
 {
     const struct key last = {.correlation = work->correlation, .begin_ns = work->begin_ns};
-    size_t i; /* keys that are not after `last` */
+    size_t i; /* number of keys not after `last` */
     MAREY__BISECT(i, 0, n, !key_is_before(&last, &keys[i]));
     if (work->correlation == 0)
         return MAREY__NO_INDEX;
     if (i > 0 && keys[i - 1].correlation == work->correlation)
         return keys[i - 1].launch;
-    /* The clocks of host and device may differ a little: a launch that seems to be later is one, too. */
+    /* The clocks of host and device may differ slightly: also accept a launch that seems to be later. */
     return i < n && keys[i].correlation == work->correlation ? keys[i].launch : MAREY__NO_INDEX;
 }
 
-/* ---- the order of work, and whose it is ---- */
+/* ---- order of work, and its launches ---- */
 
 static bool link_device(struct marey__work_set *set, struct marey__device_work *device,
                         const struct key *keys)
@@ -68,7 +68,7 @@ bool marey__work_set_link(struct marey__work_set *set)
 
 /* ---- classes ---- */
 
-/* What the host says of a kernel that communicates and does not say itself what. */
+/* Use the host's record for a kernel that communicates without a record of its own. */
 static bool take_from_host(struct marey__work_set *set, struct marey__work *work)
 {
     const uint32_t of_host =

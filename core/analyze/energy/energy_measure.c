@@ -1,25 +1,25 @@
 /*
- * What a device took in a window, and how sure that is. What is stated with ± has these parts:
+ * The energy of a device in a window, and its uncertainty (±), which has these parts:
  *
- *   the counter's steps     at each edge of the window it may be late by its period, so by that times the power there
- *   the shape               of a stretch that the window cuts, or that has no counter: between two readings power may have
- *                           jumped anywhere; so may it at the edge of the window
- *   disagreement            of the counter and the integral of power: over whole stretches their difference; of one that
- *                           the window cuts, what would be wrong if all of it lay within the window, or all outside
+ *   the counter's steps     at each edge of the window it may be late by its period, so off by the period times power
+ *   the shape               of a stretch that the window cuts, or without a counter: between two readings power may have
+ *                           jumped anywhere; likewise at the edge of the window
+ *   disagreement            between the counter and the integral of power: their difference over whole stretches; for a
+ *                           stretch that the window cuts, the error if all of it was within the window, or all outside
  *
- * The first two are added as squares, since they are independent, and the third on top.
+ * The first two are independent and added as squares; the third is added linearly.
  */
 #include <math.h>
 
 #include "analyze/energy/internal.h"
 
-/* A window in the making: parts come in order, so that only one stretch at a time is cut by several of them. */
+/* State of measuring a window: parts come in order, so only one stretch at a time is cut by several of them. */
 struct measuring {
     const struct marey__meter *meter;
     struct marey__energy_sum *sum;
     double squares, linear, disagreed;
-    size_t stretch;      /* that the last part ended in; SIZE_MAX: none */
-    double share;        /* of it, covered so far */
+    size_t stretch;      /* in which the last part ended; SIZE_MAX: none */
+    double share;        /* share of the stretch covered so far */
     double edge_squares; /* of power at edges of parts in it */
 };
 
@@ -35,7 +35,7 @@ static size_t find_stretch(const struct marey__meter *meter, uint64_t ns)
     return after - 1;
 }
 
-/* Energy of the stretch up to a moment in it. */
+/* Energy of the stretch up to a time in it. */
 static double energy_within(const struct marey__meter *meter, const struct marey__stretch *s,
                             uint64_t ns)
 {
@@ -52,9 +52,9 @@ static double energy_within(const struct marey__meter *meter, const struct marey
                : s->joules * seconds(ns - s->begin_ns) / seconds(s->end_ns - s->begin_ns);
 }
 
-/* ---- power at a moment ---- */
+/* ---- power at one time ---- */
 
-/* The straight line between two readings, and how far they are apart. */
+/* Power by linear interpolation; `*step` is the difference of the two readings. */
 static double power_at(const struct marey__meter *meter, uint64_t ns, double *step)
 {
     const struct marey__readings *power = &meter->of[MAREY__POWER];
@@ -70,7 +70,7 @@ static double power_at(const struct marey__meter *meter, uint64_t ns, double *st
            (to->value - from->value) * (double)(ns - from->ns) / (double)(to->ns - from->ns);
 }
 
-/* Squares of what the readings up to a moment may hide. */
+/* Squared uncertainty of the integral of power up to `ns`, due to changes between readings. */
 static double hidden_until(const struct marey__meter *meter, uint64_t ns)
 {
     const struct marey__readings *power = &meter->of[MAREY__POWER];
@@ -86,7 +86,7 @@ static double hidden_until(const struct marey__meter *meter, uint64_t ns)
 
 /* ---- stretches ---- */
 
-/* The square of power at an end of a stretch, where the one beyond has no counter that would make up for its steps. */
+/* The squared power at an end of a stretch, unless the neighboring stretch has a counter, which cancels the error. */
 static double lone_end(const struct marey__meter *meter, size_t stretch, bool is_begin)
 {
     const size_t beyond = is_begin ? stretch - 1 : stretch + 1; /* SIZE_MAX before the first */
@@ -111,7 +111,7 @@ static void leave_stretch(struct measuring *m)
     m->stretch = SIZE_MAX;
     if (s->kind != MAREY__COUNTED)
         return;
-    /* Of a whole stretch an end counts where the window or the counting ends there: between stretches errors cancel. */
+    /* The ends of a whole stretch count only where the window or the counter ends: between stretches errors cancel. */
     const double ends = is_whole ? fmax(m->edge_squares, lone_end(m->meter, stretch, true) +
                                                              lone_end(m->meter, stretch, false))
                                  : 2 * mean * mean;
@@ -131,7 +131,7 @@ static void enter_stretch(struct measuring *m, size_t stretch)
     m->share = m->edge_squares = 0;
 }
 
-/* From `from_ns` to `to_ns` within a stretch; an edge is where the part begins or ends. */
+/* Add the part's time within a stretch; an edge is where the part begins or ends. */
 static void cover(struct measuring *m, size_t stretch, const struct marey__interval *part)
 {
     const struct marey__meter *meter = m->meter;
@@ -161,7 +161,7 @@ static void cover(struct measuring *m, size_t stretch, const struct marey__inter
     }
 }
 
-/* Stretches that lie within a part, those before `last`: their sums are known. */
+/* Add the stretches entirely within a part, up to `last`, from their precomputed sums. */
 static void cover_whole(struct measuring *m, size_t first, size_t last)
 {
     const struct marey__meter *meter = m->meter;
@@ -182,13 +182,13 @@ static void cover_whole(struct measuring *m, size_t first, size_t last)
     m->sum->measured_ns += to->begin_ns - from->begin_ns;
 }
 
-/* ---- everything else that was read ---- */
+/* ---- other quantities ---- */
 
-/* Sum and cover of readings up to a moment, each of which speaks for the time before it. */
+/* Sum and covered time of readings up to `ns`; each reading covers the time before it. */
 static void sum_until(const struct marey__readings *readings, uint64_t ns, double *sum,
                       double *covered)
 {
-    const size_t i = marey__readings_find(readings, ns), next = i + 1; /* 0 where there is none */
+    const size_t i = marey__readings_find(readings, ns), next = i + 1; /* 0 before the first reading */
     *sum = i != SIZE_MAX ? readings->at[i].sum : 0;
     *covered = i != SIZE_MAX ? readings->cover[i] : 0;
     if (next >= readings->n)
@@ -246,7 +246,7 @@ static void measure_part(struct measuring *m, const struct marey__interval *whol
     take_highest(m->sum, &meter->of[MAREY__MEMORY_USED], MAREY__MEMORY_USED, &part);
 }
 
-/* What lies between two parts that are measured as one: it is taken off again, and may be anything. */
+/* Subtract the gap between two parts that are measured as one; its energy is uncertain. */
 static void take_off(struct measuring *m, const struct marey__interval *gap)
 {
     const struct marey__meter *meter = m->meter;
@@ -265,8 +265,8 @@ static void take_off(struct measuring *m, const struct marey__interval *gap)
 }
 
 /*
- * Parts that follow one another sooner than readings change: iterations of a loop, steps. Where they leave little between
- * them they are as good as one. Else those too short for themselves stay so, however many they are.
+ * Parts with short gaps between them: iterations of a loop, steps. If they fill most of the time, measure them as one.
+ * Otherwise parts shorter than the readings allow stay unmeasured, however many there are.
  */
 static void measure_parts(struct measuring *m, const struct marey__interval *parts, size_t n)
 {

@@ -1,9 +1,9 @@
 /*
- * Readings of one device, put in order, judged, and summed up so that any window can be asked for by two searches.
+ * Sorts, checks and sums up the readings of a device, so that the energy of any window takes two searches.
  *
- * A counter that falls has wrapped, where the fall fits a width that counters have and the energy to be expected; else
- * it was reset (a driver was loaded anew). One that does not move for a second while power flows is stuck. In both cases
- * the integral of power is used for that stretch.
+ * A counter that falls has wrapped, if the fall matches a known counter width and the expected energy; otherwise it was
+ * reset (the driver was reloaded). One that does not move for a second while power flows is stuck. For a reset or stuck
+ * stretch, the integral of power is used.
  */
 #include <math.h>
 
@@ -11,11 +11,11 @@
 
 enum quantity_limits {
     MAX_GAP = 4
-}; /* usual distances between readings, beyond which some are missing */
+}; /* typical distances between readings, beyond which some are missing */
 
 static const uint64_t second_ns = 1000000000;
 
-/* How often the counter of a GPU changes, at worst; that of a processor package a thousand times a second. */
+/* The longest update period of a GPU's counter, and of a CPU package's. */
 static const uint64_t gpu_counter_ns = 100000000, package_counter_ns = 1000000;
 
 /* ---- power ---- */
@@ -25,7 +25,10 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* Trapezoids, and what each may hide: power may have jumped at either end of it; where readings are missing, more. */
+/*
+ * Integrates power by trapezoids. Uncertainty: power may have jumped at either end of a trapezoid; more where readings
+ * are missing.
+ */
 static bool sum_power(struct marey__meter *meter)
 {
     struct marey__readings *power = &meter->of[MAREY__POWER];
@@ -73,7 +76,7 @@ double marey__meter_integral(const struct marey__meter *meter, uint64_t ns)
 
 /* ---- the counter ---- */
 
-/* Readings closer to one another than the counter changes tell nothing; the first and the last are kept. */
+/* Readings closer than the counter's updates carry no information; keep the first and the last. */
 static void thin_counter(struct marey__meter *meter)
 {
     struct marey__readings *counter = &meter->of[MAREY__ENERGY];
@@ -89,7 +92,7 @@ static void thin_counter(struct marey__meter *meter)
     counter->n = n;
 }
 
-/* What a stretch should have, where that is known: by power, else by the stretch before. */
+/* The expected energy of a stretch, if known: from power, else from the previous stretch. */
 static bool expect(const struct marey__meter *meter, const struct marey__stretch *stretch, double *out)
 {
     if (meter->has_power) {
@@ -104,7 +107,7 @@ static bool expect(const struct marey__meter *meter, const struct marey__stretch
     return last->kind == MAREY__COUNTED;
 }
 
-/* Whether a fall is one of a counter that went over its end: widths that RAPL has, and 32 bits of mJ and uJ. */
+/* Whether a fall is a counter overflow: widths used by RAPL, and 32 bits of mJ and uJ. */
 static bool has_wrapped(double fall, double expected, double *joules)
 {
     static const double widths[] = {65532.610987,  65536,       65712.999613, 262143.328850,
@@ -125,7 +128,7 @@ static void replace_by_power(const struct marey__meter *meter, struct marey__str
     stretch->joules = meter->has_power ? stretch->integral : 0;
 }
 
-/* What the counter says of a stretch, or why it says nothing. */
+/* Set the energy of a stretch from the counter, or why the counter is unusable. */
 static void judge(struct marey__meter *meter, struct marey__stretch *stretch, double difference)
 {
     double expected = 0;
@@ -163,7 +166,7 @@ static double integral_between(const struct marey__meter *meter, uint64_t from_n
     return marey__meter_integral(meter, to_ns) - marey__meter_integral(meter, from_ns);
 }
 
-/* Where only power is there: before the first reading of the counter, or behind the last, or always. */
+/* Times with power only: before the first reading of the counter, after the last, or always. */
 static bool add_integrated(struct marey__meter *meter, uint64_t from_ns, uint64_t to_ns)
 {
     if (to_ns <= from_ns || !meter->has_power)
@@ -173,7 +176,7 @@ static bool add_integrated(struct marey__meter *meter, uint64_t from_ns, uint64_
     return add_stretch(meter, &stretch);
 }
 
-/* Whether another process began to read in between, whose counts may have another origin. */
+/* Whether another process started reading in between, whose counter may have another origin. */
 static bool is_broken(const struct marey__meter *meter, const struct marey__stretch *stretch)
 {
     for (size_t i = 0; i < meter->n_breaks; i++)
@@ -203,7 +206,7 @@ static bool add_counted(struct marey__meter *meter)
     return true;
 }
 
-/* Power by the counter's differences, each in the middle of its stretch. */
+/* Power from the counter's differences, each in the middle of its stretch. */
 static bool derive_power(struct marey__meter *meter)
 {
     struct marey__readings *power = &meter->of[MAREY__POWER];
@@ -230,7 +233,10 @@ static bool derive_power(struct marey__meter *meter)
     return true;
 }
 
-/* How long the meter speaks: from its first reading of power or energy to its last, and as much as power is held. */
+/*
+ * The valid time of the meter: from its first reading of power or energy to its last, plus the time for which power is
+ * extrapolated.
+ */
 static void find_span(struct marey__meter *meter)
 {
     const struct marey__readings *power = &meter->of[MAREY__POWER],
@@ -260,7 +266,7 @@ static bool make_stretches(struct marey__meter *meter)
            (meter->has_power || derive_power(meter));
 }
 
-/* When power or energy were read first, which is when everything else was looked at first as well. */
+/* The first reading of power or energy, at which all other readings started as well. */
 static uint64_t began_ns(const struct marey__meter *meter)
 {
     const struct marey__readings *power = &meter->of[MAREY__POWER],
@@ -289,7 +295,7 @@ bool marey__meter_prepare(struct marey__meter *meter)
     thin_counter(meter);
     meter->has_counter = meter->of[MAREY__ENERGY].n >= 2;
     meter->is_brief &= !meter->has_counter;
-    /* Power of a package is the difference of two readings of its counter, and recorded with the second. */
+    /* Power of a package is the difference of two readings of its counter, recorded with the second. */
     meter->has_power = meter->of[MAREY__POWER].n >= 2 && !(is_package && meter->has_counter);
     if (!marey__readings_distance(&meter->of[MAREY__POWER], &meter->power_period_ns))
         return false;

@@ -1,15 +1,15 @@
-/* What a reader of joules ought to know: where they come from, what was wrong with counters, what is not in the sums. */
+/* Notes on energy: its sources, faulty counters, devices excluded from the sums. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "analyze/energy/internal.h"
 
-/* A share by which counter and power may differ without a note. */
+/* Counter and power may differ by this share without a note. */
 static const double usual_difference = 0.05;
-/* One in so many readings may be missing without a note: a busy machine does that. */
+/* One in this many readings may be missing without a note, as on a busy machine. */
 enum { few_missing = 20 };
 
-/* "GPU 0 of node3": the name for people, else the device. */
+/* "GPU 0 of node3": the name, or the device id if there is none. */
 static const char *device_of(const struct marey__meter *meter, char into[256])
 {
     const bool has_name = meter->name_len != 0;

@@ -1,10 +1,10 @@
-/* One pass over each process: readings of its meters; when it was in which epoch, iteration, phase and range. */
+/* One pass over each process: readings of its meters, and the times of its epochs, iterations, phases and ranges. */
 #include "analyze/energy/internal.h"
 
-/* Windows hold each time of a range: those of a program that begins millions a second are not all kept. */
+/* Limit on stored times of ranges, for programs with millions of ranges a second. */
 enum { MAX_PARTS = 1 << 24 };
 
-/* A process in the reading. */
+/* A process while it is read. */
 struct reading {
     struct marey__energy_report *report;
     marey_recording *recording;
@@ -12,10 +12,10 @@ struct reading {
     uint32_t member; /* MAREY__NO_MEMBER: it only measures */
     struct marey__progress progress;
     struct site_use {
-        uint32_t meter;  /* plus one; 0: a counter of something else, or not looked at */
-        uint32_t window; /* of the range, plus one; 0: not known so far */
+        uint32_t meter;  /* plus one; 0: another counter, or unchecked */
+        uint32_t window; /* of the range, plus one; 0: unknown so far */
         uint8_t quantity;
-        bool is_left_out; /* a range that nobody asks for */
+        bool is_left_out; /* a range excluded by the filter */
     } * sites;            /* by site */
 };
 
@@ -48,7 +48,7 @@ static size_t name_length(const struct marey_site_info *site, const char *quanti
     return len;
 }
 
-/* A site that is a reading of some device. Returns false on out of memory. */
+/* Handle a site that is a reading of a device. Returns false on out of memory. */
 static bool take_site(struct reading *r, uint32_t number)
 {
     struct marey__energy_report *report = r->report;
@@ -120,7 +120,7 @@ struct marey__energy_window *marey__energy_window(struct marey__energy_report *r
         uint32_t member;
         enum marey__energy_by by;
         uint64_t key;
-    } id = {member, by, key}; /* as a window begins */
+    } id = {member, by, key}; /* the first members of a window */
     const uint32_t number = MAREY__MAP_NUMBER(&report->by_id, report->windows, report->n_windows,
                                               report->windows_cap, id);
     return number != 0 ? &report->windows[number - 1] : NULL;
@@ -155,7 +155,7 @@ static bool take_named(struct reading *r, enum marey__energy_by by, uint32_t sit
     const size_t before = window->set.n;
     if (!marey__time_set_add(&window->set, part->begin_ns, part->end_ns))
         return false;
-    r->report->n_parts += window->set.n - before; /* may also have become fewer */
+    r->report->n_parts += window->set.n - before; /* the number may also have decreased */
     return true;
 }
 
@@ -196,7 +196,7 @@ static bool take_span(struct reading *r, const struct marey__span *span)
     return true;
 }
 
-/* ---- the walk ---- */
+/* ---- replay ---- */
 
 static bool take_range(void *ctx, struct marey__lane_stack *lane, const struct marey__frame *range,
                        uint64_t end_ns, enum marey__ending how)
@@ -240,9 +240,9 @@ static marey_status walk(struct reading *r)
     return MAREY_OK;
 }
 
-/* ---- whose it is ---- */
+/* ---- members ---- */
 
-/* Which devices of its list had work: streams say of which device they are. */
+/* Which devices of its list had work, from the device numbers of streams. */
 static void take_streams(struct marey__energy_member *member, marey_recording *recording,
                          const struct marey_process *process)
 {
@@ -255,7 +255,7 @@ static void take_streams(struct marey__energy_member *member, marey_recording *r
     }
 }
 
-/* A new one, or that of an earlier process of the same rank. Returns false on out of memory. */
+/* Find or create the member for a process; processes of one rank share it. Returns false on out of memory. */
 static bool find_member(struct reading *r)
 {
     struct marey__energy_report *report = r->report;
@@ -301,8 +301,8 @@ static bool add_to_run(struct reading *r, uint32_t member)
 }
 
 /*
- * A process that only measures saw the run from its start to its end, with what the program's processes did before their
- * first event and after their last. Where these have no log at all, it stands for them.
+ * A process that only measures covers the run from its start to its end, including the time before the program's first
+ * event and after its last. If the program has no log, it stands in for it.
  */
 static bool begin_measuring(struct reading *r)
 {
@@ -320,7 +320,7 @@ static bool begin_measuring(struct reading *r)
             return false;
     }
     const bool is_done = !is_alone || (find_member(r) && add_to_run(r, r->member));
-    r->member = MAREY__NO_MEMBER; /* its own ranges are nobody's */
+    r->member = MAREY__NO_MEMBER; /* its own ranges are ignored */
     return is_done;
 }
 

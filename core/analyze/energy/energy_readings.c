@@ -1,12 +1,12 @@
 /*
- * Readings of a device: what they are called, in order and without what cannot be, summed up over time; what their process
- * says about them; and those of one process behind those of another that measured before it.
+ * Readings of a device: their names, sorting and cleaning, sums over time; what their process records about them;
+ * joining the readings of successive processes.
  */
 #include "analyze/energy/internal.h"
 
 static const struct {
     const char *name;
-    double highest; /* anything above, or below zero, is damage */
+    double highest; /* larger or negative values are damage */
 } quantities[MAREY__N_QUANTITIES] = {
     [MAREY__POWER] = {"power", 1e6},
     [MAREY__ENERGY] = {"energy", 1e15},
@@ -82,11 +82,11 @@ size_t marey__readings_find(const struct marey__readings *readings, uint64_t ns)
     return after - 1; /* SIZE_MAX for none */
 }
 
-/* ---- everything else ---- */
+/* ---- other quantities ---- */
 
 /*
- * A reading speaks for the time since the one before, the first for that since measuring began, but not for longer than
- * readings are usually apart, by far; where there is only one, nothing is usual.
+ * A reading covers the time since the previous one (the first: since measuring began). After an unusually long gap it
+ * covers only the typical distance; a single reading has no typical distance.
  */
 bool marey__readings_sum(struct marey__readings *readings, uint64_t began_ns)
 {
@@ -109,7 +109,7 @@ bool marey__readings_sum(struct marey__readings *readings, uint64_t began_ns)
     return true;
 }
 
-/* Reasons for which the clocks are lower than they could be, against the program's will, as NVML numbers them. */
+/* Keeps only reasons, in NVML's numbering, for which clocks are reduced against the program's will. */
 void marey__readings_throttled(struct marey__readings *readings)
 {
     enum { POWER_CAP = 0x4, SLOWDOWN = 0x8, THERMAL = 0x60, BRAKE = 0x80 };
@@ -138,7 +138,7 @@ const char *marey__meter_words(const struct marey__meter *meter, unsigned field,
     return "";
 }
 
-/* How long it takes until power has a new value, as far as the process that read it says so; else 0. */
+/* The update period of power recorded by the process; 0 if unknown. */
 uint64_t marey__meter_stated_period(const struct marey__meter *meter)
 {
     static const char every[] = "a new value every ", average[] = "nvmlDeviceGetPowerUsage";
@@ -147,13 +147,13 @@ uint64_t marey__meter_stated_period(const struct marey__meter *meter)
     const char *found = memmem(words, len, every, sizeof every - 1);
     const double period = found != NULL ? strtod(found + sizeof every - 1, NULL) : 0;
     uint64_t ns = period > 0 && period < 60 ? (uint64_t)(period * 1e9) : 0;
-    /* That one is the mean of the last second on most GPUs: edges are not sharper. */
+    /* On most GPUs this is the mean of the last second, so edges are not sharper. */
     if (memmem(words, len, average, sizeof average - 1) != NULL)
         ns = MAREY__MAX(ns, UINT64_C(1000000000));
     return ns;
 }
 
-/* ---- one meter behind another ---- */
+/* ---- joining meters ---- */
 
 static bool spans(const struct marey__meter *meter, uint64_t *first_ns, uint64_t *last_ns)
 {

@@ -1,7 +1,7 @@
-/* Joules as a whole: recordings are read, meters made ready, devices given to ranks, and tables made. */
+/* The report of energy: reads recordings, prepares meters, assigns devices to ranks, and makes tables. */
 #include "analyze/energy/internal.h"
 
-/* ---- whether there is anything ---- */
+/* ---- availability ---- */
 
 static bool has_meter(const marey_recording *recording, size_t process)
 {
@@ -42,7 +42,7 @@ static marey_status check(const struct marey__request *request)
                              marey__setting(request, "pue"));
 }
 
-/* A process that measured for its host may end before the others, and another goes on. */
+/* A process that measured for its host may end before the others, and another one continues. */
 static bool join_meters(struct marey__energy_report *report)
 {
     for (size_t i = 0; i < report->n_meters; i++)
@@ -73,7 +73,7 @@ static bool has_readings(const struct marey__energy_report *report)
     return false;
 }
 
-/* A member's time in no phase, as one more phase. */
+/* Add a member's time outside all phases as another phase. */
 static bool add_no_phase(struct marey__energy_report *report, uint32_t member, uint32_t key,
                          struct marey__time_set *phases)
 {
@@ -82,7 +82,7 @@ static bool add_no_phase(struct marey__energy_report *report, uint32_t member, u
     if (!marey__time_set_settle(phases) ||
         marey__energy_window(report, member, MAREY__ENERGY_PHASE, key) == NULL)
         return false;
-    /* Both are there now, so that neither moves. */
+    /* Create both before taking pointers, because creating moves them. */
     struct marey__energy_window *none =
                                     marey__energy_window(report, member, MAREY__ENERGY_PHASE, key),
                                 *run = marey__energy_window(report, member, MAREY__ENERGY_RUN, 0);
@@ -148,7 +148,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"group", MAREY_SETTING_COUNT, "N",
@@ -160,7 +160,7 @@ static const struct marey_setting settings[] = {
     {"filter", MAREY_SETTING_TEXT, "PATTERN", "only ranges whose name matches"},
 };
 
-/* The summary has tables of these names as well. */
+/* The summary has tables of the same names. */
 static const struct marey__page_table page_tables[] = {{"runs", "energy of runs"},
                                                        {"devices", "energy of devices"},
                                                        {"epochs", "energy of epochs"},

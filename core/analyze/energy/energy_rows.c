@@ -1,4 +1,4 @@
-/* Windows of the same epoch, group, phase or range of all ranks, and what their devices took in them. */
+/* Windows of one epoch, group, phase or range over all ranks, and the energy of their devices. */
 #include "analyze/energy/internal.h"
 
 /* ---- sections ---- */
@@ -7,7 +7,7 @@ MAREY__ORDER_RUNS(window_is_before, struct marey__energy_window *const,
                   MAREY__UP_BY((*x)->by, (*y)->by) MAREY__UP_BY((*x)->key, (*y)->key)
                       MAREY__UP_BY((*x)->member, (*y)->member))
 
-/* Numbers count up; names come by their time. */
+/* Numbers ascend; names are sorted by time. */
 static bool section_is_before(const void *a, const void *b)
 {
     const struct marey__energy_section *x = a, *y = b;
@@ -47,7 +47,7 @@ bool marey__energy_sections_make(struct marey__energy_sections *s,
     s->windows = marey__calloc(report->n_windows + 1, sizeof *s->windows);
     if (s->windows == NULL)
         return false;
-    /* Run by run, so that the windows of a section stand side by side. */
+    /* Run by run, so that the windows of a section are adjacent. */
     for (uint32_t run = 0; run < report->runs.n; run++) {
         const size_t first = n;
         for (size_t i = 0; i < report->n_windows; i++)

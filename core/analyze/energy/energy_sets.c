@@ -1,11 +1,11 @@
-/* Sets of times: what happened several times, or on several threads at once, with each moment once. */
+/* Sets of times without overlaps, from events that repeat, or run on several threads at once. */
 #include "analyze/energy/internal.h"
 
 bool marey__time_set_add(struct marey__time_set *set, uint64_t begin_ns, uint64_t end_ns)
 {
     if (end_ns <= begin_ns)
         return true;
-    /* A range is recorded when it ends, after those within it, which it covers. */
+    /* A range is recorded at its end, after the ranges within it, which it replaces. */
     while (set->n > 0 && set->parts[set->n - 1].begin_ns >= begin_ns &&
            set->parts[set->n - 1].end_ns <= end_ns)
         set->n--;
@@ -38,7 +38,7 @@ bool marey__time_set_add_between(struct marey__time_set *into, const struct mare
                 return false;
             at_ns = MAREY__MAX(at_ns, h->end_ns);
             if (h->end_ns > end_ns)
-                break; /* it goes on in the next part */
+                break; /* continues in the next part */
         }
         if (!marey__time_set_add(into, at_ns, end_ns))
             return false;

@@ -120,7 +120,7 @@ static void put_numbers(const struct marey__energy_report *report, marey_table *
                    STRING(measured_by(sum)), STRING(note_of(sum, row)));
 }
 
-/* Which table, and the cells before the numbers: put for each kind. */
+/* The table, and a function for the cells before the numbers. */
 struct target_row {
     marey_table *table;
     const struct marey__energy_report *report;
@@ -180,7 +180,7 @@ static bool put_device(const struct marey__energy_report *report, marey_table *t
     return !ranks.failed;
 }
 
-/* ---- sections to tables ---- */
+/* ---- tables of sections ---- */
 
 static bool shares_device(const struct marey__energy_report *report, size_t member)
 {
@@ -191,7 +191,7 @@ static bool shares_device(const struct marey__energy_report *report, size_t memb
     return false;
 }
 
-/* Of a run: its devices, its ranks, its hosts. */
+/* Rows of a run's devices, ranks and hosts. */
 static bool put_parts_of_run(struct marey__energy_report *report,
                              const struct marey__energy_section *section)
 {
@@ -270,9 +270,9 @@ static bool put_section(struct marey__energy_report *report,
     return !is_run || put_parts_of_run(report, section);
 }
 
-/* ---- runs of one recording as repeats: their mean, and where it lies. They are never added up. ---- */
+/* ---- runs of one recording as repeats: mean and confidence interval, never sums ---- */
 
-/* Mean and interval over runs of the rows of one kind. */
+/* Mean and interval over runs for rows of one kind. */
 static void put_kind(const struct marey__energy_report *report, const char *kind)
 {
     const marey_table *runs = report->tables[MAREY__ENERGY_RUNS];
@@ -309,7 +309,7 @@ static void put_repeats(struct marey__energy_report *report)
     put_kind(report, "all");
 }
 
-/* ---- all ---- */
+/* ---- all tables ---- */
 
 bool marey__energy_put_tables(struct marey__energy_report *report)
 {

@@ -1,6 +1,5 @@
 /*
- * Energy for a terminal. The first line of each run is the answer; tables follow, without the columns that
- * nothing is known for.
+ * Energy for a terminal. The first line of each run has the result; tables follow, without columns that have no values.
  */
 #include <inttypes.h>
 
@@ -106,7 +105,7 @@ static bool is_among(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-/* What JSON and CSV have and a screen does not: it is wide enough without. */
+/* Columns only in JSON and CSV, to keep tables narrow. */
 static bool is_hidden(const marey_table *table, const char *name)
 {
     static const char *const always[] = {"run_id", "energy_delay_js", "devices", "used"};
@@ -128,7 +127,7 @@ static bool is_never_throttled(const marey_table *table, size_t column)
     return true;
 }
 
-/* Columns that say nothing: without a value, or of which there can be one only. */
+/* Columns without values, or with a single possible value. */
 static bool says_nothing(const void *ctx, const marey_table *table, size_t column)
 {
     const marey_table *runs = ctx;
@@ -150,7 +149,7 @@ static marey_status put_table(struct marey__answer *answer, const marey_table *t
     return marey__report_draw(&answer->lines, &view);
 }
 
-/* ---- all ---- */
+/* ---- all lines ---- */
 
 static marey_status put_all(struct marey__answer *answer)
 {
@@ -167,7 +166,7 @@ static marey_status put_all(struct marey__answer *answer)
         if (marey_table_n_rows(table) == 0 || (is_short && order[i] != MAREY__ENERGY_EPOCHS) ||
             (is_one && marey_table_n_rows(table) < 2))
             continue;
-        MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty one */
+        MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty line */
         MAREY_TRY(put_table(answer, table));
     }
     if (!is_short)

@@ -1,7 +1,7 @@
 /*
- * Which device is whose. A process says which CUDA devices it has. Where it recorded work of streams, those with work are
- * its own. Where several ranks of a host say the same list, as ranks do that see all GPUs, each has the one at its place
- * on the host, as launchers mean it. Packages of processors belong to all ranks of their host.
+ * Assigns devices to processes. A process records its CUDA devices. If it recorded work on streams, the devices with
+ * work are its own. If several ranks of a host have the same list, because they see all GPUs, each uses the one at its
+ * local rank, as launchers assume. CPU packages belong to all ranks of their host.
  */
 #include "analyze/energy/internal.h"
 
@@ -33,7 +33,7 @@ static enum marey__energy_kind kind_of(const struct marey__meter *meter)
                                                                                    : MAREY__OF_CPU;
 }
 
-/* For how long the meter measured while the member ran, on one host and clock. */
+/* How long the meter measured while the member ran, on one host and clock. */
 static uint64_t overlap(const struct marey__meter *meter, const struct marey__energy_member *member,
                         const char *run_id)
 {
@@ -43,7 +43,7 @@ static uint64_t overlap(const struct marey__meter *meter, const struct marey__en
         return 0;
     const uint64_t from = MAREY__MAX(meter->first_ns, member->first_ns),
                    to = MAREY__MIN(meter->last_ns, member->last_ns);
-    /* A meter of the run itself comes before one that measured beside it. */
+    /* A meter of the same run takes precedence over one that measured beside it. */
     return to > from ? (to - from) + (is_same_run ? UINT64_C(1) << 62 : 0) : 0;
 }
 
@@ -65,7 +65,7 @@ static bool is_same_device(const struct marey__meter *a, const struct marey__met
     return a->device_len == b->device_len && memcmp(a->device, b->device, a->device_len) == 0;
 }
 
-/* The device of a meter in a run: a new target, or a better meter of one that is there. */
+/* Add the meter's device to a run, or use the better of two meters. */
 static bool add_target(struct marey__energy_report *report, uint32_t run, size_t meter)
 {
     const struct marey__meter *m = &report->meters[meter];
@@ -97,7 +97,7 @@ static bool add_target(struct marey__energy_report *report, uint32_t run, size_t
 
 /* ---- users ---- */
 
-/* Whether the meter is of a GPU that has this MIG slice: the line of its source names those. */
+/* Whether the meter's GPU has this MIG slice, which its source line lists. */
 static bool has_slice(const struct marey__meter *meter, const char *uuid, size_t len)
 {
     const char *line = meter->process->energy_sources;
@@ -112,7 +112,7 @@ static bool has_slice(const struct marey__meter *meter, const char *uuid, size_t
     return false;
 }
 
-/* The place of a device in a list of UUIDs, -1: not in it. `*n` is how many there are. */
+/* The index of a device in a list of UUIDs, or -1. `*n` is the length of the list. */
 static int place_of(const char *list, const struct marey__meter *meter, int *n)
 {
     int place = -1;
@@ -131,7 +131,7 @@ static bool is_on(const struct marey__energy_member *member, uint32_t run, const
     return member->run == run && strcmp(member->host, host) == 0;
 }
 
-/* Whether some other rank of the host says the same list. */
+/* Whether another rank of the host has the same list. */
 static bool has_twin(const struct marey__energy_report *report,
                      const struct marey__energy_member *member)
 {
@@ -154,7 +154,7 @@ static void find_places(struct marey__energy_report *report)
     }
 }
 
-/* A slice has no power counter: its GPU is measured, and which of several GPUs it is on is unknown. */
+/* A slice has no power counter: its GPU is measured, and with several GPUs the slice's GPU is unknown. */
 static bool has_slices(const struct marey__meter *meter)
 {
     static const char slices[] = " MIG slices";
@@ -197,7 +197,7 @@ static void find_users_of(struct marey__energy_report *report, struct marey__ene
     }
 }
 
-/* Whether any kernel ran on it; where nobody looked, one may have. */
+/* Whether any kernel ran on it; true if utilization was not recorded. */
 static bool was_busy(const struct marey__energy_report *report,
                      const struct marey__energy_target *target)
 {
@@ -208,7 +208,7 @@ static bool was_busy(const struct marey__energy_report *report,
     return use->n == 0;
 }
 
-/* Processes that may use all GPUs often use some: those on which nothing ran while something ran on others are nobody's. */
+/* Processes that may use all GPUs often use a few: GPUs that were idle while others were busy get no users. */
 static void leave_out_idle(struct marey__energy_report *report)
 {
     for (size_t i = 0; i < report->n_targets; i++) {
@@ -245,7 +245,7 @@ bool marey__energy_find_users(struct marey__energy_report *report)
 
 /* ---- groups of iterations ---- */
 
-/* 1, 2, 5, 10, 20, ...: the first that makes a group last for ten times as long as readings take to change. */
+/* 1, 2, 5, 10, 20, ...: the first group size that lasts ten times the update period of readings. */
 static uint64_t choose_group(const struct marey__energy_report *report, uint64_t median_ns)
 {
     uint64_t period_ns = 0, group = 1;
@@ -273,7 +273,7 @@ static bool find_group(struct marey__energy_report *report)
 static bool take_iteration(struct marey__energy_report *report,
                            const struct marey__energy_iteration *iteration, uint64_t place)
 {
-    /* Every member has this one, so that it stays where it is. */
+    /* Every member already has this window, so it does not move. */
     struct marey__energy_window *window =
         marey__energy_window(report, iteration->member, MAREY__ENERGY_RUN, 0);
     if (window == NULL)

@@ -1,11 +1,11 @@
 /*
- * samples: what the threads of a job were doing when sampled.
+ * samples: stack samples of a job's threads.
  *
  *   samples_read.c      definitions of all samplers' logs merged into one store; rounds in order of time
  *   samples_import.c    files of other samplers: their ranges as stacks
  *   samples_join.c      ranges and iterations of the sampled processes, as spans of time
  *   samples_filter.c, samples_names.c   which samples count: one choice for all outputs
- *   samples_play.c      rounds, one after the other
+ *   samples_play.c      rounds, one after another
  *        |
  *   samples_sums.c      sums by thread, stack and wait --> samples_tables.c, samples_audit.c
  *   samples_slow.c, samples_library.c   samples in slow iterations; by library
@@ -24,12 +24,12 @@
 
 /* ---- samples_read.c ---- */
 
-/* Numbers of the store, by those of a log, which count from 1. */
+/* Maps numbers of a log, from 1, to the store's. */
 struct marey__samples_numbers {
     uint32_t *of;
     size_t n, cap;
 };
-/* 0 for a number that was not defined. */
+/* 0 for an undefined number. */
 static inline uint32_t marey__samples_number(const struct marey__samples_numbers *numbers,
                                              uint64_t number)
 {
@@ -38,95 +38,96 @@ static inline uint32_t marey__samples_number(const struct marey__samples_numbers
 
 /* A log of a sampler. */
 struct marey__samples_source {
-    marey_recording *recording; /* lent */
+    marey_recording *recording; /* borrowed */
     size_t log;                 /* its number there */
     struct marey__samples_numbers processes, threads, functions, locations, stacks;
-    double rate_hz;    /* 0: not said */
-    char strategy[16]; /* "" not said */
+    double rate_hz;    /* 0: unknown */
+    char strategy[16]; /* "" unknown */
     struct marey_samples_counts counts;
     uint64_t first_ns, last_ns; /* of its rounds */
     uint64_t n_rounds;
 };
 
-/* What is known of a process of the store besides. */
+/* Further data of a process in the store. */
 struct marey__samples_target {
-    marey_recording *recording; /* of its sampler; lent */
+    marey_recording *recording; /* of its sampler; borrowed */
     uint32_t log;               /* its own log there; MAREY__NO_LOG: none */
     uint32_t source;            /* the last sampler that saw it */
-    uint32_t parent;            /* among the processes of the store; 0: none */
+    uint32_t parent;            /* index in the store; 0: none */
     uint64_t first_ns, last_ns;
     uint64_t n_rounds;
-    /* By the latest visit with a choice. */
+    /* Set by the latest visit with a choice. */
     uint64_t known_ns, cpu_ns; /* of its main threads; on a CPU core, of all threads */
-    uint64_t counted_ns;       /* of samples that count, or would if it were not idle */
+    uint64_t counted_ns;       /* of samples that count, whether or not the process is idle */
     bool is_idle, is_launcher; /* its samples do not count */
 };
 #define MAREY__NO_LOG UINT32_MAX
 
-/* Samples with one stack, of a file of another sampler: they are not in rounds. */
+/* Samples with one stack from a file of another sampler, which has no rounds. */
 struct marey__samples_imported {
     uint32_t process, thread, stack;
-    uint64_t n, at_ns, weight_ns; /* weight: of all of them */
+    uint64_t n, at_ns, weight_ns; /* weight: sum over all of them */
 };
 
 /* The name of the row for samples of threads without Python frames. */
 #define MAREY__NO_FRAMES "(no Python frames)"
 
 struct marey__samples_set {
-    marey_samples *samples; /* definitions of all, and counts by process */
+    marey_samples *samples; /* all definitions, and counts by process */
     struct marey__samples_source *sources;
     size_t n_sources, sources_cap;
     struct marey__samples_target *targets;    /* by process, from 1 */
-    struct marey__samples_imported *imported; /* where there is no sampler's log */
+    struct marey__samples_imported *imported; /* if there is no sampler's log */
     size_t n_imported, imported_cap;
     uint64_t n_imported_samples;
-    uint64_t startup_ns;   /* of samples that a visit left out as start-up */
-    uint64_t task_wait_ns; /* of samples in which a worker waits for its next task */
+    uint64_t startup_ns;   /* of samples that a visit excluded as start-up */
+    uint64_t task_wait_ns; /* of samples of workers waiting for their next task */
     uint64_t idle_ns;      /* of samples of idle processes, */
-    uint32_t n_idle, n_launchers, longest_idle; /* how many processes, and the one with most of it */
+    uint32_t n_idle, n_launchers,
+        longest_idle; /* how many processes, and the one with the most idle time */
 };
 
 /*
- * Read the definitions and counts that samplers left in `n` recordings, which are lent until fini. A set without sources when
- * there are none. On failure it is left finished. MAREY_ENOMEM, MAREY_EIO.
+ * Read the definitions and counts of samplers in `n` recordings, which must live until fini. The set has no sources if
+ * there are none. On failure fini has run on it. Fails with MAREY_ENOMEM or MAREY_EIO.
  */
 MAREY_WARN_UNUSED marey_status marey__samples_open(struct marey__samples_set *set,
                                                    marey_recording *const *recordings, size_t n);
 void marey__samples_fini(struct marey__samples_set *set);
 
 /*
- * A round: numbers are the store's, its time is CLOCK_MONOTONIC of its machine, the weight is always there. `seen` has the
- * samples that count, maybe none; lent for the call.
+ * A round: numbers are the store's, the time is CLOCK_MONOTONIC of its machine, the weight is always set. `seen` has
+ * the samples that count, possibly none, and is valid during the call.
  */
 typedef marey_status marey__samples_visitor(void *ctx, const struct marey_samples_round *round);
 
 struct marey__samples_chosen;
 /*
- * All rounds of all samplers in order of time (by the clocks' settings, over machines); each of a process in its own order.
- * `chosen` NULL: every sample counts. What the visitor fails with ends it.
+ * Visit all rounds of all samplers in order of time (across machines, by their wall clocks); rounds of a process keep
+ * their order. `chosen` NULL: all samples count. An error from the visitor ends the visit.
  *
- * Which processes are idle is known at the end: the caller leaves samples of targets with `is_idle` out of its sums.
+ * Idle processes are known only at the end: the caller must exclude samples of targets with `is_idle` from its sums.
  */
 MAREY_WARN_UNUSED marey_status marey__samples_visit(struct marey__samples_set *set,
                                                     const struct marey__samples_chosen *chosen,
                                                     marey__samples_visitor *visitor, void *ctx);
-/* The same, and samples that only `mode` leaves out are among the seen. */
+/* The same, and `seen` includes samples that only `mode` excludes. */
 MAREY_WARN_UNUSED marey_status marey__samples_visit_modes(struct marey__samples_set *set,
                                                           const struct marey__samples_chosen *chosen,
                                                           marey__samples_visitor *visitor, void *ctx);
 
 /* ---- samples_import.c ---- */
 
-/* Whether a sampler of ours left something in one of these; whether files of other samplers are among them. */
+/* Whether one of these has samples from marey's sampler; whether they include files of other samplers. */
 bool marey__samples_are_there(marey_recording *const *recordings, size_t n);
 bool marey__samples_are_imported(marey_recording *const *recordings, size_t n);
-/* Their processes, stacks and samples into the store and `imported`. */
+/* Add their processes, stacks and samples to the store and `imported`. */
 MAREY_WARN_UNUSED marey_status marey__samples_take_imports(struct marey__samples_set *set,
                                                            marey_recording *const *recordings,
                                                            size_t n);
-/* From the first of them to the last. */
+/* From the first imported sample to the last. */
 uint64_t marey__samples_imported_ns(const struct marey__samples_set *set);
-/* Hand each on as a round by itself. */
+/* Pass each on as a separate round. */
 typedef marey_status marey__samples_handing(void *ctx, struct marey_samples_round *round);
 MAREY_WARN_UNUSED marey_status marey__samples_visit_imported(struct marey__samples_set *set,
                                                              marey__samples_handing *hand, void *ctx);
@@ -140,53 +141,59 @@ enum {
     MAREY__IN_TASK_LOOP = 8, /* the frame is a worker's loop over tasks, */
     MAREY__IN_TASK_WAIT = 16 /* or it is below, where it waits for the next one */
 };
-/* Of a frame, by those of the frame around it; 0 for the outermost. */
+/* Flags of a frame, given those of the frame around it; 0 for the outermost. */
 uint8_t marey__import_flags(uint8_t around, bool is_python, const char *name, const char *file);
-/* Flags of all kinds by stack; NULL on out of memory. */
+/* Flags of all kinds, by stack; NULL on out of memory. */
 uint8_t *marey__samples_stack_flags(const marey_samples *samples);
 bool marey__is_importlib(const char *file);
-/* Whether it is the top-level code of a file, whose frames are known by the line that runs: it begins with line 1. */
+/*
+ * Whether it is the top-level code of a file, which starts at line 1 and whose frames are identified by the executed
+ * line.
+ */
 bool marey__is_top_level(const struct marey_samples_function *function);
 /* Whether a forked process's own frames begin with this one. */
 bool marey__is_worker_entry(const struct marey_samples_function *function);
 
 /* ---- samples_filter.c ---- */
 
-/* Whether a process is the one that `which` means: see struct marey_samples_filter; NULL: any. */
+/* Whether `which` selects the process: see struct marey_samples_filter; NULL: any. */
 bool marey__process_matches(const char *which, int64_t pid, int32_t worker, const char *command);
 
 /*
- * A filter (NULL: the defaults) made ready: threads by name and rank are chosen, spans of ranges and iterations are read.
- * `is_complete`: start-up and idle processes count whatever the filter says, for exports that have everything.
+ * Prepare a filter (NULL: the default one): selects threads by name and rank, reads spans of ranges and iterations.
+ * `is_complete`: start-up and idle processes always count, for complete exports.
  */
 MAREY_WARN_UNUSED marey_status marey__samples_choose(struct marey__samples_set *set,
                                                      const struct marey_samples_filter *filter,
                                                      bool is_complete,
                                                      struct marey__samples_chosen **out);
 void marey__samples_chosen_destroy(struct marey__samples_chosen *chosen);
-/* Who and when, and what the thread did. */
+/* Filter by process, time and thread state. */
 bool marey__samples_is_there(const struct marey__samples_chosen *chosen, uint32_t process,
                              uint64_t at_ns, uint32_t thread);
 bool marey__samples_is_of_mode(const struct marey__samples_chosen *chosen,
                                const struct marey_samples_seen *seen);
-/* Whether it is of start-up, whatever else holds for it; false where the choice is complete. */
+/* Whether it is start-up, regardless of other filters; false if the choice is complete. */
 bool marey__samples_is_startup(const struct marey__samples_chosen *chosen, uint32_t process,
                                uint64_t at_ns, uint32_t stack);
-/* Whether a worker waits for its next task in this stack, and the choice leaves that out. */
+/* Whether a worker waits for its next task in this stack, and the choice excludes that. */
 bool marey__samples_is_task_wait(const struct marey__samples_chosen *chosen, uint32_t stack);
-/* Whether start-up counts and importlib has frames. Else, as in tracebacks, an import's time is that of the frame around importlib. */
+/*
+ * Whether start-up counts, so importlib's frames are shown. Otherwise, as in tracebacks, an import's time belongs to
+ * the frame around importlib.
+ */
 bool marey__samples_shows_imports(const struct marey__samples_chosen *chosen);
-/* What counts, as a sentence without its full stop: "main thread: wall clock; other threads: on-CPU only". */
+/* The choice in words, without a full stop: "main thread: wall clock; other threads: on-CPU only". */
 const char *marey__samples_chosen_what(const struct marey__samples_chosen *chosen);
 
-/* Add a sample to what its process does; imports are not its work. */
+/* Add a sample to the work of its process; imports are not work. */
 void marey__samples_note_work(struct marey__samples_set *set, const struct marey_samples_round *round,
                               const struct marey_samples_seen *seen);
-/* After a visit: mark idle processes, where the choice leaves them out. */
+/* After a visit: mark idle processes if the choice excludes them. */
 void marey__samples_find_idle(struct marey__samples_set *set,
                               const struct marey__samples_chosen *chosen);
 
-/* The report of samples as a whole (samples_report.c) and what its tables are made of. */
+/* The report of samples (samples_report.c) and the data for its tables. */
 
 enum marey__samples_table {
     MAREY__SAMPLES_FUNCTIONS,
@@ -208,24 +215,23 @@ enum marey__samples_table {
     MAREY__N_SAMPLES_TABLES,
 };
 
-/* Samples added up. */
+/* Sums of samples. */
 struct marey__samples_sum {
     uint64_t n, ns;
-    uint64_t known_ns,
-        cpu_ns; /* of those of which it is known whether they were on a processor; that were */
+    uint64_t known_ns, cpu_ns; /* of those with known state; of those on a CPU core */
     uint64_t gil_ns;
 };
 void marey__samples_sum_add(struct marey__samples_sum *into, const struct marey__samples_sum *from);
 
-/* Samples of one thread with one stack, that waited for one thing. */
+/* Samples of one thread with one stack and one wait. */
 struct marey__samples_cell {
-    uint32_t thread, stack; /* a stack without the frames that are not shown */
-    uint32_t wait;          /* of those off the processors; else 0 */
-    /* Whether it counts; else it is for the tables of waits and of the lock only. The last field of the key. */
+    uint32_t thread, stack; /* a stack without hidden frames */
+    uint32_t wait;          /* of samples off-CPU; else 0 */
+    /* Whether it counts; if not, it is only for the tables of waits and of the GIL. The last member of the key. */
     uint32_t is_chosen;
     struct marey__samples_sum sum;
-    double squares;    /* of the weights */
-    uint64_t wants_ns; /* waited for the interpreter lock */
+    double squares;    /* sum over squared weights */
+    uint64_t wants_ns; /* waited for the GIL */
     uint64_t gc_ns;    /* without frames, in garbage collection */
 };
 
@@ -235,8 +241,8 @@ struct marey__samples_sums {
     struct marey__key_map by_key;
     struct marey__samples_sum whole; /* of those that count */
     double squares;                  /* of their weights */
-    uint32_t *folds; /* by stack of the logs: the stack without frames that are not shown */
-    /* By source and function: innermost ones of snapshot samples, and of those stopped by chance. */
+    uint32_t *folds;                 /* by stack of the logs: the stack without hidden frames */
+    /* By source and function: innermost functions of snapshot samples, and of threads stopped at random. */
     uint64_t *snapshots, *audits;
     size_t n_functions;
 };
@@ -248,13 +254,13 @@ struct marey__samples_report {
         struct marey_samples_filter filter;
         const char *sort; /* self, total, samples, name; "-" before it reverses */
         /*
-         * Tables `contacts`, `leaves`, `leaf_paths`: the library whose frames are searched. A folder or file on the path of
-         * a frame is called so, extensions apart, or matches it where it has one of *?[; "torch/nn" and "torch.nn" are a
-         * folder in one. NULL: these tables are empty.
+         * For tables `contacts`, `leaves`, `leaf_paths`: the library. A folder or file in a frame's path has this name,
+         * ignoring extensions, or matches it if it contains one of *?[; "torch/nn" and "torch.nn" are nested. NULL:
+         * these tables are empty.
          */
         const char *library;
-        const char *names; /* rows whose name has this in it; sums do not change by it */
-        bool native; /* native frames count as functions; else their time is that of the Python frame around them */
+        const char *names; /* rows whose name contains this; does not change sums */
+        bool native; /* native frames count as functions; else their time belongs to the Python frame around them */
     } options;
     struct marey__samples_sums sums;
     marey_table *const *tables; /* of the report, by enum marey__samples_table */
@@ -265,39 +271,42 @@ marey__put_answer marey__samples_text;
 
 /* ---- samples_sums.c ---- */
 
-/* One pass over all rounds. MAREY_ENOMEM and what reading gives. */
+/* One pass over all rounds. Fails with MAREY_ENOMEM or a read error. */
 MAREY_WARN_UNUSED marey_status marey__samples_sums_make(struct marey__samples_report *report);
 void marey__samples_sums_fini(struct marey__samples_sums *sums);
 
-/* What rows of a table are of: each frame of a stack has one. */
+/* The entities of a table's rows: one per frame of a stack. */
 struct marey__samples_entities {
     const uint32_t *of_location; /* by location; 0: none */
     uint32_t n;                  /* the last one */
 };
-/* By entity; 0 is of samples without a frame. `wait` is what most of its own samples wait for; total: once for each sample, however often it is in a stack. */
+/*
+ * By entity; 0 is for samples without a frame. `wait` is the most frequent wait of its own samples; total counts each
+ * sample once, however often the entity is in its stack.
+ */
 struct marey__samples_row {
     struct marey__samples_sum own;
     uint64_t total_ns;
     uint32_t wait;
 };
-/* An array by entity, to be freed; NULL on out of memory. */
+/* An array by entity, which the caller frees; NULL on out of memory. */
 struct marey__samples_row *marey__samples_rows(const struct marey__samples_report *report,
                                                const struct marey__samples_entities *entities);
-/* The same for what a cell is of itself, as a thread; no totals. */
+/* The same for an entity of the cell itself, such as its thread; without totals. */
 typedef uint32_t marey__samples_entity(const void *ctx, const struct marey__samples_report *report,
                                        const struct marey__samples_cell *cell);
 struct marey__samples_row *marey__samples_rows_of_cells(const struct marey__samples_report *report,
                                                         marey__samples_entity *entity,
                                                         const void *ctx, uint32_t n);
-/* Half of the interval of a share. */
+/* Half of the confidence interval of a share. */
 double marey__samples_error(const struct marey__samples_sums *sums, uint64_t ns);
 
-/* Samples by a few numbers that they have in common. */
+/* Samples grouped by a few numbers. */
 struct marey__samples_group {
     uint32_t key[3];
     struct marey__samples_sum sum;
 };
-/* Equal ones become one, in the order of their keys; how many are left. In samples_tables.c. */
+/* Merge equal groups, sorted by key; returns how many remain. In samples_tables.c. */
 size_t marey__samples_groups_add(struct marey__samples_group *groups, size_t n);
 
 /* The location of the innermost frame. */
@@ -320,28 +329,27 @@ bool marey__samples_put_notes(struct marey__samples_report *report);
 /* Name, file and line of a location; nulls for 0. */
 void marey__samples_put_place(marey_table *table, const marey_samples *samples, uint32_t location);
 
-/* The module of a function: a library's file name, or what Python would import; "" unknown. */
+/* The module of a function: a library's file name, or the name for Python's import; "" unknown. */
 void marey__samples_module(struct marey__buf *module, const struct marey_samples_function *function);
 
 /* samples_slow.c: the function that makes slow steps slow. */
 
 struct marey__slow_function {
-    uint32_t function; /* 0: none accounts for it, or no step is slow */
-    uint64_t n_slow;   /* steps: more than 1.5 times the median of their process */
-    double extra_ns,
-        usual_ns; /* of a slow step: its time there beyond `usual_ns`, its time in other steps */
-    double longer_ns; /* that a slow step takes longer than others */
+    uint32_t function;         /* 0: none explains it, or no step is slow */
+    uint64_t n_slow;           /* steps longer than 1.5 times the median of their process */
+    double extra_ns, usual_ns; /* per slow step: its time beyond `usual_ns`, its time in other steps */
+    double longer_ns;          /* excess of a slow step over others */
 };
-/* MAREY_ENOMEM, and what reading gives. */
+/* Fails with MAREY_ENOMEM or a read error. */
 MAREY_WARN_UNUSED marey_status marey__samples_slow_function(struct marey__samples_set *set,
                                                             struct marey__slow_function *out);
 
 /* Times in which samples count: spans of ranges, iterations, epochs and phases (samples_join.c). */
 
-/* Once finished: in order, none touching another. */
+/* After finishing: in order and not adjacent. */
 struct marey__spans {
     struct marey__time_span {
-        uint64_t begin_ns, end_ns; /* up to the end, which is not in it */
+        uint64_t begin_ns, end_ns; /* half open */
     } * items;
     size_t n, cap;
 };
@@ -359,10 +367,10 @@ struct marey__spans_choice {
 /* Slow iterations of all processes. */
 struct marey__slow_found {
     uint64_t n_iterations, n_slow;
-    bool is_by_rank; /* none was above the limit: those are the slowest of a process */
+    bool is_by_rank; /* none was above the limit: the slowest of each process */
 };
 
-/* Ranges of a thread by the name or pattern `name`, by thread of the store. False in `*is_there`: no site is called so. */
+/* Ranges by the name or pattern `name`, by thread of the store. `*is_there` is false if no site has the name. */
 MAREY_WARN_UNUSED marey_status marey__samples_join_ranges(struct marey__samples_set *set,
                                                           const char *name,
                                                           struct marey__spans *by_thread,

@@ -1,10 +1,10 @@
 /*
- * What the samplers say about themselves: the rate they kept, what they left out, what they cost, and how far samples of
- * running threads are from those of threads that were stopped by chance.
+ * Quality of the samplers: achieved rate, omitted samples, cost, and the distance between samples of running threads
+ * and of threads stopped at random.
  *
- * That distance is half the sum of the differences of shares, over functions that were innermost. Two draws from one
- * distribution have one, too: what is to be expected by chance stands beside it. Its interval comes from drawing the exact
- * samples again from themselves, some hundred times.
+ * The distance is half the sum of the differences of shares, over innermost functions. Two draws from one distribution
+ * also have a distance, so the expected one is given as well. The interval comes from resampling the exact samples
+ * (bootstrap), some hundred times.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -38,7 +38,7 @@ static double distance_of(const uint64_t *a, uint64_t n_a, const uint64_t *b, ui
     return sum / 2;
 }
 
-/* The mean of what two draws of one distribution have, each difference taken as normal. */
+/* The expected distance of two draws from one distribution, with normally distributed differences. */
 static double distance_by_chance(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
                                  size_t n)
 {
@@ -59,7 +59,7 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* One more draw of the exact samples from themselves; `drawn` gets how often each function came. */
+/* Resample the exact samples; `drawn` gets the count of each function. */
 static void draw(const uint32_t *audits, uint64_t n_audits, uint64_t *drawn, size_t n,
                  uint64_t *random)
 {
@@ -76,7 +76,8 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
     uint32_t *const list MAREY__FREED = marey__calloc((size_t)n_audits, sizeof *list);
     uint64_t *const drawn MAREY__FREED = marey__calloc(n, sizeof *drawn);
     double values[DRAWS];
-    uint64_t random = UINT64_C(0x2545f4914f6cdd1d); /* the same recording has the same interval */
+    uint64_t random =
+        UINT64_C(0x2545f4914f6cdd1d); /* fixed seed: the same recording gives the same interval */
     if (list == NULL || drawn == NULL)
         return false;
     size_t at = 0;
@@ -88,7 +89,7 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
         values[i] = distance_of(snapshots, n_snapshots, drawn, n_audits, n);
     }
     qsort(values, DRAWS, sizeof *values, marey__compare_f64);
-    /* A draw of a draw is farther off than the draw was; by as much it is turned round. */
+    /* Resampling overestimates the distance; reflect the interval around the value to correct that. */
     out->low = fmax(0, 2 * out->value - values[DRAWS - 1 - DRAWS / 40]);
     out->high = fmax(out->low, 2 * out->value - values[DRAWS / 40]);
     return true;
@@ -108,7 +109,7 @@ static bool find_distance(const struct marey__samples_sums *sums, size_t source,
     out->by_chance = distance_by_chance(snapshots, n_snapshots, audits, n_audits, n);
     if (n_audits <= MOST_AUDITS)
         return find_interval(snapshots, audits, n, out);
-    /* With so many the scatter is that of a normal one. */
+    /* With this many samples, the normal approximation suffices. */
     const double half = 1.96 * 0.5 / sqrt((double)n_audits);
     out->low = fmax(0, out->value - half);
     out->high = out->value + half;
@@ -117,7 +118,7 @@ static bool find_distance(const struct marey__samples_sums *sums, size_t source,
 
 /* ---- the table ---- */
 
-/* Rounds of its processes, and for how long these were sampled, all together. */
+/* Rounds of its processes, and how long these were sampled in total. */
 static uint64_t sampled_ns(const struct marey__samples_report *report, size_t source,
                            uint64_t *n_rounds)
 {
@@ -165,7 +166,7 @@ bool marey__samples_put_audit(struct marey__samples_report *report)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- all notes ---- */
 
 void marey__samples_put_totals(struct marey__samples_report *report)
 {
@@ -224,7 +225,7 @@ static void note_idle(const struct marey__samples_report *report)
                     set->n_idle == 1 ? "it" : "them");
 }
 
-/* Returns false on out of memory, or when the rounds cannot be read again. */
+/* Returns false on out of memory, or if the rounds cannot be read again. */
 static bool note_slow_steps(struct marey__samples_report *report)
 {
     struct marey__slow_function slow;
@@ -243,7 +244,7 @@ static bool note_slow_steps(struct marey__samples_report *report)
     return true;
 }
 
-/* Where these samples are a hundredth of all. */
+/* Only if these samples are at least a hundredth of all. */
 static void note_no_frames(const struct marey__samples_report *report)
 {
     const marey_table *const functions = report->tables[MAREY__SAMPLES_FUNCTIONS];

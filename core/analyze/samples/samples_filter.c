@@ -1,4 +1,4 @@
-/* Which samples count: by thread state, thread, process and time; which processes are idle. */
+/* Selects samples by thread state, thread, process and time; finds idle processes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,17 +15,17 @@ struct marey__samples_chosen {
     enum mode mode;
     bool is_idle, drops_idle, shows_imports;
     uint8_t *threads;                      /* by thread */
-    struct marey__spans *ranges;           /* by thread; NULL: no range is asked for */
-    struct marey__spans *during[N_DURING]; /* by process; NULL: the same */
-    uint32_t *spans_of[N_DURING];          /* by process: whose spans hold for it; 0: nobody's */
+    struct marey__spans *ranges;           /* by thread; NULL: no filter by range */
+    struct marey__spans *during[N_DURING]; /* by process; NULL: likewise */
+    uint32_t *spans_of[N_DURING];          /* by process: the process whose spans apply; 0: none */
     uint32_t n_threads, n_processes;
     uint8_t *flags;     /* by stack; NULL: the choice is complete */
-    uint64_t *first_ns; /* by process: its first step begins; 0: it has none */
+    uint64_t *first_ns; /* by process: begin of its first step; 0: none */
     bool *has_steps;    /* by process */
     struct marey__buf what;
 };
 
-/* ---- what was asked for ---- */
+/* ---- parsing the filter ---- */
 
 static marey_status parse_mode(const char *text, enum mode *mode)
 {
@@ -39,7 +39,7 @@ static marey_status parse_mode(const char *text, enum mode *mode)
     return marey__fail(MAREY_EINVAL, "no mode '%s' of samples: wall, cpu, gil or exception", text);
 }
 
-/* All of the `len` bytes are digits. */
+/* Parse `len` bytes, which must all be digits. */
 static bool parse_number(const char *text, size_t len, uint64_t *number)
 {
     for (size_t i = 0; i < len; i++)
@@ -115,7 +115,7 @@ static bool has_log(const struct marey__samples_set *set)
     return false;
 }
 
-/* A worker of a loader has no iterations of its own: those of the process that made it are. */
+/* A loader worker has no iterations: use those of the process that started it. */
 static void find_spans_of(const struct marey__samples_set *set, const struct marey__spans *spans,
                           uint32_t *spans_of)
 {
@@ -149,7 +149,7 @@ static marey_status join_range(struct marey__samples_chosen *c, struct marey__sa
     return MAREY_OK;
 }
 
-/* Spans by process, and by process whose hold for it. The caller frees both, also on failure. */
+/* Spans by process, and the process whose spans apply to each. The caller frees both, also on failure. */
 static marey_status read_spans(const struct marey__samples_chosen *c, struct marey__samples_set *set,
                                const struct marey__spans_choice *choice, struct marey__spans **spans,
                                uint32_t **spans_of, struct marey__slow_found *slow)
@@ -279,7 +279,7 @@ bool marey__samples_is_task_wait(const struct marey__samples_chosen *c, uint32_t
     return c->drops_idle && (c->flags[stack] & MAREY__IN_TASK_WAIT) != 0;
 }
 
-/* Whether the process itself counts steps; known where idle processes are left out. */
+/* Whether the process itself counts steps; known only if idle processes are excluded. */
 static bool has_steps(const struct marey__samples_chosen *c, uint32_t process)
 {
     return c->has_steps != NULL && c->has_steps[process];
@@ -297,7 +297,7 @@ static marey_status fill(struct marey__samples_chosen *c, struct marey__samples_
     say_mode(c, filter);
     MAREY_TRY(choose_threads(c, set, filter));
     MAREY_TRY(join(c, set, filter));
-    /* Files of other samplers stay as they are. */
+    /* Files of other samplers are not changed. */
     const bool may_drop = !is_complete && set->n_sources != 0;
     c->drops_idle = may_drop && c->mode == MODE_WALL && !c->is_idle && filter->thread == NULL &&
                     filter->process == NULL && filter->rank == NULL;
@@ -375,15 +375,15 @@ bool marey__samples_is_there(const struct marey__samples_chosen *c, uint32_t pro
 /*
  * ---- idle processes ----
  *
- * Processes that only wait, such as launchers and workers without work: their main threads sleep all the time and would be
- * the first row of every table. They are left out where another process works, and a note gives their time. A program that
- * waits for its own workers stays: that wait is a result, as with a data loader that is too slow.
+ * Processes that only wait, such as launchers and workers without work: their main threads always sleep and would be
+ * the first row of every table. They are excluded if another process works, and a note gives their time. A program that
+ * waits for its own workers is included: that wait is a result, as with a slow data loader.
  *
- * A launcher of ranks is known by them: torchrun is busy for seconds with imports and at its end, which in a short job is more
- * than an idle process may take.
+ * A launcher is recognized by its ranks: torchrun is busy for seconds with imports and at exit, which in a short job
+ * exceeds the limit for an idle process.
  */
 
-/* A process is idle when it is on a CPU core for less than one part in so many. */
+/* A process is idle if it is on a CPU core for less than this fraction of the time. */
 enum { IDLE_PART = 20 };
 
 void marey__samples_note_work(struct marey__samples_set *set, const struct marey_samples_round *round,
@@ -397,7 +397,7 @@ void marey__samples_note_work(struct marey__samples_set *set, const struct marey
     t->cpu_ns += is_on ? round->weight_ns : 0;
 }
 
-/* A rank and a process that counts steps may wait for the others or for a GPU: that wait is a result. */
+/* Ranks and processes that count steps are never idle: waiting for other ranks or for a GPU is a result. */
 static bool is_idle(const struct marey__samples_set *set,
                     const struct marey__samples_chosen *chosen, uint32_t i)
 {
@@ -408,14 +408,14 @@ static bool is_idle(const struct marey__samples_set *set,
            !has_steps(chosen, i);
 }
 
-/* A process that started a rank, is not a rank and counts no steps. */
+/* A launcher started a rank, is not a rank, and counts no steps. */
 static void find_launchers(struct marey__samples_set *set,
                            const struct marey__samples_chosen *chosen, uint32_t n)
 {
     for (uint32_t i = 1; i <= n; i++) {
         uint32_t at =
             marey_samples_get_process(set->samples, i)->rank >= 0 ? set->targets[i].parent : 0;
-        for (uint32_t steps = 0; at != 0 && steps < n; steps++) { /* a damaged log may have a ring */
+        for (uint32_t steps = 0; at != 0 && steps < n; steps++) { /* a damaged log may have a cycle */
             set->targets[at].is_launcher |=
                 marey_samples_get_process(set->samples, at)->rank < 0 && !has_steps(chosen, at);
             at = set->targets[at].parent;
@@ -423,7 +423,7 @@ static void find_launchers(struct marey__samples_set *set,
     }
 }
 
-/* Whether `child` was forked from `parent` or started by its multiprocessing, rather than being another program. */
+/* Whether `child` was forked from `parent` or started by its multiprocessing, and is not another program. */
 static bool is_worker_of(const struct marey_samples_process *child,
                          const struct marey_samples_process *parent)
 {
@@ -431,7 +431,7 @@ static bool is_worker_of(const struct marey_samples_process *child,
                                           strstr(child->command, "multiprocessing") != NULL);
 }
 
-/* Processes that wait for workers of theirs which work are not idle. */
+/* Processes that wait for their own working workers are not idle. */
 static void keep_parents(const struct marey__samples_set *set, uint32_t n)
 {
     for (uint32_t i = 1; i <= n; i++) {

@@ -1,9 +1,9 @@
 /*
- * Files of other samplers, read as samples. Their importers made ranges of them, whose sites have the lines and whose counts
- * are samples; here the ranges become stacks again: each has as many samples of its own as it has more than what is within it,
- * and its own time is what these represent.
+ * Reads files of other samplers as samples. Their importers created ranges, with lines as sites and samples as counts.
+ * Here the ranges become stacks again: a stack's own samples are the range's count minus those of ranges within it, and
+ * its own time is that of these samples.
  *
- * What such files do not say is who was on a processor. Their threads count as main ones, so that none is left out.
+ * Such files do not record CPU state. Their threads count as main threads, so that none is excluded.
  */
 #include <string.h>
 
@@ -11,18 +11,18 @@
 
 enum {
     MOST_SAMPLES = 1000000000
-}; /* beyond, a file counts nanoseconds, and a stack is one sample */
+}; /* beyond this, a file counts nanoseconds, and a stack is one sample */
 
 struct turning {
     struct marey__samples_set *set;
     const struct marey__process_walk *walk;
     uint32_t process;
-    uint32_t *locations; /* by site; 0: not made */
+    uint32_t *locations; /* by site; 0: not created */
     struct lane {
-        uint32_t thread; /* 0: not made */
+        uint32_t thread; /* 0: not created */
         struct depth {
-            uint64_t inner; /* samples of what has ended within what is open there */
-            uint32_t stack; /* of what is open there, for depths below `n_known` */
+            uint64_t inner; /* samples of ended ranges within the open range there */
+            uint32_t stack; /* of the open range there, for depths below `n_known` */
         } * depths;
         size_t depths_cap, n_known;
     } * lanes;
@@ -72,7 +72,7 @@ static uint32_t thread_of(struct turning *t, const struct marey_lane_info *lane)
 
 /* ---- stacks ---- */
 
-/* What is open on the lane, and `frame` on top of it; 0 on out of memory. Each open range is put on its stack once. */
+/* The stack of the lane's open ranges with `frame` on top; 0 on out of memory. Each open range is pushed once. */
 static uint32_t stack_of(struct turning *t, struct lane *into, const struct marey__lane_walk *lane,
                          const struct marey__frame *frame)
 {
@@ -90,7 +90,7 @@ static uint32_t stack_of(struct turning *t, struct lane *into, const struct mare
     return depths[depth].stack;
 }
 
-/* The samples of a range that has ended, less those of what was within it, which are kept for the one around it. */
+/* The samples of a range that has ended minus those of ranges within it; its total is added to the range around it. */
 static bool take_own(struct lane *lane, size_t depth, const struct marey__frame *frame, uint64_t *own)
 {
     const size_t had = lane->depths_cap;

@@ -1,7 +1,6 @@
 /*
- * Samples and the log of the process that was sampled meet on CLOCK_MONOTONIC of the machine. What a log says about ranges,
- * iterations, epochs and phases becomes spans of time, of a thread or of the process; as many as there are ranges of one
- * name, not as there are events.
+ * Joins samples with the log of the sampled process, by the machine's CLOCK_MONOTONIC. Ranges, iterations, epochs and
+ * phases of the log become spans of time of a thread or process; memory grows with ranges of one name, not with events.
  */
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -58,7 +57,7 @@ static bool is_called(const struct marey_site_info *site, const char *name)
     return strcmp(name, site->name) == 0;
 }
 
-/* Which sites have the name, by site; NULL on out of memory. */
+/* The sites with the name, by site; NULL on out of memory. */
 static uint8_t *sites_called(const struct marey__samples_target *target, const char *name, bool *any)
 {
     const uint32_t n = marey_recording_process(target->recording, target->log)->n_sites;
@@ -92,11 +91,11 @@ static bool range_ended(void *ctx, struct marey__lane_stack *lane, const struct 
         return true;
     for (size_t i = 0; i < lane->n_open; i++)
         if (is_wanted(r, lane->open[i].site))
-            return true; /* within another: that one's span has it */
+            return true; /* within another one, whose span includes it */
     return add_span(&r->by_lane[lane->info->lane], range->start_ns, end_ns);
 }
 
-/* A lane's spans to all threads of the process that have its tid. */
+/* Copy a lane's spans to all threads of the process with its tid. */
 static bool give_spans(const struct marey__samples_set *set, uint32_t process, int64_t tid,
                        const struct marey__spans *from, struct marey__spans *by_thread)
 {
@@ -211,7 +210,7 @@ static bool is_whole(const struct marey__span *span)
 }
 
 /*
- * The length from which an iteration is slow: 1.5 times the median; where none is, that of the slowest twentieth. UINT64_MAX
+ * The length from which an iteration is slow: 1.5 times the median, or if none is, that of the slowest 5 %. UINT64_MAX
  * without iterations.
  */
 static uint64_t slow_limit(uint64_t *lengths, size_t n, struct marey__slow_found *slow)

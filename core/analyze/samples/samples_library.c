@@ -1,8 +1,8 @@
 /*
- * Tables of samples by the way into a library: where samples are, and the innermost frame of the library around that.
+ * Tables of samples by calls into a library: the sampled function, and the innermost frame of the library around it.
  *
- * A frame is of a library called "torch" when a folder on the way to its file is called so, or the file itself without its
- * endings, "torch.py", "libtorch.so.2". So "torch" finds neither /home/torchard/train.py nor torchvision.
+ * A frame belongs to a library "torch" if a folder in its file's path has that name, or the file itself without
+ * extensions: "torch.py", "libtorch.so.2". So "torch" matches neither /home/torchard/train.py nor torchvision.
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -10,14 +10,14 @@
 
 #include "analyze/samples/internal.h"
 
-/* ---- whose frame it is ---- */
+/* ---- membership ---- */
 
 static bool is_separator(char c)
 {
     return c == '/' || c == '\\';
 }
 
-/* One part of a name against one part of a path; `len` bytes of it. */
+/* Match one component of a name against one component of a path, of `len` bytes. */
 static bool is_part(const char *name, size_t name_len, const char *part, size_t len)
 {
     char pattern[256], text[256];
@@ -30,7 +30,7 @@ static bool is_part(const char *name, size_t name_len, const char *part, size_t 
     return fnmatch(pattern, text, 0) == 0;
 }
 
-/* The last part of a name may also be a file without its endings, and without the "lib" of a library. */
+/* The last component of a name may also be a file without extensions and without the prefix "lib". */
 static bool is_last_part(const char *name, size_t name_len, const char *part, size_t len)
 {
     const char *const point = memchr(part, '.', len);
@@ -39,7 +39,7 @@ static bool is_last_part(const char *name, size_t name_len, const char *part, si
            (stem > 3 && memcmp(part, "lib", 3) == 0 && is_part(name, name_len, part + 3, stem - 3));
 }
 
-/* Whether the parts of `name`, "torch/nn" or "torch.nn", follow one another from `path` on. */
+/* Whether the components of `name`, "torch/nn" or "torch.nn", are successive components of `path`. */
 static bool goes_on_with(const char *path, const char *name, const char *between)
 {
     for (;;) {
@@ -72,7 +72,7 @@ static bool is_of_library(const struct marey_samples_function *f, const char *li
     return *name != '\0' && (has_parts(f->file, name) || has_parts(f->module, name));
 }
 
-/* By location: whether it is of the library. Free it; NULL on out of memory. */
+/* By location: whether it belongs to the library. The caller frees it; NULL on out of memory. */
 static uint8_t *find_members(const struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
@@ -88,7 +88,7 @@ static uint8_t *find_members(const struct marey__samples_report *report)
     return members;
 }
 
-/* The innermost frame of the library, and the innermost one outside that called into it. */
+/* The innermost frame of the library, and the innermost frame outside that called into it. */
 static void find_contact(const struct marey__samples_report *report, const uint8_t *members,
                          uint32_t stack, uint32_t *contact, uint32_t *caller)
 {
@@ -104,7 +104,7 @@ static void find_contact(const struct marey__samples_report *report, const uint8
 
 /* ---- rows ---- */
 
-/* What a row is of: the leaf, the library's frame, and the caller or the whole stack. */
+/* Key of a row: the leaf, the library's frame, and the caller or the whole stack. */
 enum { BY_STACK, BY_LEAF, BY_CALLER, N_WAYS };
 static const enum marey__samples_table table_of[N_WAYS] = {
     [BY_STACK] = MAREY__SAMPLES_LEAVES,

@@ -1,10 +1,10 @@
 /*
- * Functions by name and file: imports at start-up, workers that wait for a task, modules.
+ * Recognizes functions by name and file: imports at start-up, workers waiting for a task, modules.
  *
- * Start-up is imports that a script makes at module level, and, where the process counts steps, every import before its first
- * step. They fill reports of short runs and say nothing about the program's work. An import is found by its frames:
- * importlib's are frozen into the interpreter. At module level there is nothing between the script's <module> and importlib;
- * an import inside a function that the program calls again and again stays.
+ * Start-up consists of a script's module-level imports and, if the process counts steps, every import before its first
+ * step. They dominate reports of short runs and are unrelated to the program's work. Imports are recognized by
+ * importlib's frames, which are frozen into the interpreter. At module level, nothing is between the script's <module>
+ * and importlib; an import inside a function is not start-up.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ static bool ends_with(const char *text, const char *end)
     return marey__ends_with(text, strlen(text), end);
 }
 
-/* Workers of a DataLoader, of a Pool and of a ProcessPoolExecutor get() their tasks from a queue of multiprocessing. */
+/* Workers of a DataLoader, a Pool or a ProcessPoolExecutor get their tasks with get() from a multiprocessing queue. */
 static uint8_t task_flags(uint8_t around, const struct marey_samples_function *f)
 {
     static const struct {
@@ -75,8 +75,8 @@ uint8_t *marey__samples_stack_flags(const marey_samples *samples)
 }
 
 /*
- * A forked worker has its parent's frames around its own. They are not its work: its stack begins where
- * multiprocessing, and with it the workers of a DataLoader, starts a process.
+ * A forked worker has its parent's frames around its own, which are not its work: its stack begins where
+ * multiprocessing, also used by DataLoader workers, starts a process.
  */
 bool marey__is_worker_entry(const struct marey_samples_function *f)
 {
@@ -84,9 +84,9 @@ bool marey__is_worker_entry(const struct marey_samples_function *f)
            ends_with(f->file, "multiprocessing/process.py");
 }
 
-/* ---- modules: where packages are installed, the path after that folder is the name that Python imports ---- */
+/* ---- modules: the path after the folder of installed packages is the name for import ---- */
 
-/* Behind "/lib/python3.11/" or "/lib/python3.11/site-packages/"; NULL where neither is. */
+/* The part after "/lib/python3.11/" or "/lib/python3.11/site-packages/"; NULL if there is none. */
 static const char *installed_part(const char *file)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/"};

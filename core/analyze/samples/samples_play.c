@@ -1,26 +1,27 @@
 /*
- * Rounds in order of time. A block has the rounds of each process by themselves, as changes; they are put in order within the
- * block, and each is then made of the one before. Of several logs the one whose next round is the earliest goes on.
+ * Plays rounds in order of time. A block has the rounds of each process separately, as changes; they are sorted within
+ * the block, and each is then derived from the previous one. With several logs, the one with the earliest next round
+ * continues.
  */
 #include <string.h>
 
 #include "analyze/samples/internal.h"
 
-enum { MAX_SAMPLES = 1 << 23 }; /* of a block; the writer ends one at half of it */
+enum { MAX_SAMPLES = 1 << 23 }; /* of a block; the writer ends a block at half of it */
 
-/* A round of the block at hand. */
+/* A round of the current block. */
 struct turn {
-    uint64_t at_ns, weight_ns; /* 0: not said */
+    uint64_t at_ns, weight_ns; /* 0: unknown */
     uint32_t process;          /* of the store */
     uint32_t first_event, n_events;
-    bool is_first; /* of its process in this block: nothing is known of its threads */
+    bool is_first; /* of its process in this block: starts without known threads */
 };
 
-/* The threads that the last round of a process saw. */
+/* The threads seen by the last round of a process. */
 struct state {
     struct marey_samples_seen *seen;
     size_t n, cap;
-    uint64_t last_ns; /* 0: there was none */
+    uint64_t last_ns; /* 0: none */
 };
 
 struct player {
@@ -30,20 +31,20 @@ struct player {
     struct marey__samples_rounds rounds;
     struct turn *turns; /* of the block, in order of time */
     size_t n_turns, turns_cap, next;
-    struct marey__samples_event *events; /* of the block; threads are numbers of the log */
+    struct marey__samples_event *events; /* of the block, with the log's thread numbers */
     size_t n_events, events_cap;
     struct state *states; /* by process of the store */
-    uint32_t *places; /* by thread of the store: its place in the state of its process, plus one */
-    bool *is_there;   /* by thread of the log, while the samples of a block are counted */
-    bool was_damaged; /* the block before this one */
+    uint32_t *places;     /* by thread of the store: index in the state of its process, plus one */
+    bool *is_there;       /* by thread of the log, while counting the samples of a block */
+    bool was_damaged;     /* the previous block */
     int64_t to_unix_ns;
 };
 
 /* ---- a block ---- */
 
 /*
- * How many samples the rounds at hand are; more than a block may have when they are none of ours. `is_there` has room for
- * each of `n_threads` threads.
+ * The number of samples in the current rounds; above the limit of a block if the data is invalid. `is_there` needs
+ * space for `n_threads` threads.
  */
 static uint64_t count_samples(const struct marey__samples_rounds *rounds, bool *is_there,
                               size_t n_threads)
@@ -93,7 +94,7 @@ static bool add_turns(struct player *p, uint32_t process)
 
 MAREY__ORDER_RUNS(is_before, struct turn, MAREY__UP(at_ns))
 
-/* The A entries of a block. False when one is damaged, or on out of memory. */
+/* Read the A entries of a block. Returns false if one is damaged, or on out of memory. */
 static bool take_rounds(struct player *p, struct marey__payload_entry *entry, bool *failed)
 {
     const struct marey__samples_source *const s = p->source;
@@ -122,14 +123,14 @@ static marey_status take_block(struct player *p, const void *payload, size_t len
     return MAREY_OK;
 }
 
-/* Behind a block that is lost, the time since the round before says nothing. */
+/* After a lost block, the time since the previous round is meaningless. */
 static void forget_times(struct player *p)
 {
     for (uint32_t i = 0; i <= marey_samples_n_processes(p->set->samples); i++)
         p->states[i].last_ns = 0;
 }
 
-/* Make sure that there is a next turn; `*done` when there is none. */
+/* Load the next turn; `*done` at the end. */
 static marey_status player_ready(struct player *p, bool *done)
 {
     const void *payload;
@@ -150,7 +151,7 @@ static marey_status player_ready(struct player *p, bool *done)
     return MAREY_OK;
 }
 
-/* When the next turn is, by the wall clock. */
+/* The time of the next turn, by the wall clock. */
 static uint64_t player_time(const struct player *p)
 {
     return p->turns[p->next].at_ns + (uint64_t)p->to_unix_ns;
@@ -176,7 +177,7 @@ static void leave(struct player *p, struct state *state, uint32_t thread)
         p->places[state->seen[place - 1].thread] = place;
 }
 
-/* Threads that were not defined, or are another process's, are stepped over. */
+/* Skips threads that are undefined or belong to another process. */
 static bool take_event(struct player *p, struct state *state, uint32_t process,
                        const struct marey__samples_event *event)
 {
@@ -213,7 +214,7 @@ static uint64_t weight_of(const struct player *p, const struct turn *turn, uint6
     return p->source->rate_hz > 0 ? (uint64_t)(1e9 / p->source->rate_hz) : 0;
 }
 
-/* The next round. Its `seen` is the player's and valid until the one after it. */
+/* The next round. `seen` belongs to the player and is valid until the next call. */
 static marey_status player_turn(struct player *p, struct marey_samples_round *round)
 {
     const struct turn *const turn = &p->turns[p->next++];
@@ -257,17 +258,17 @@ static void player_close(struct player *p)
     marey__payload_reader_close(&p->blocks);
 }
 
-/* ---- all of them ---- */
+/* ---- all logs ---- */
 
 struct visit {
     struct marey__samples_set *set;
     const struct marey__samples_chosen *chosen;
-    bool with_modes; /* samples that only the mode leaves out are handed on */
+    bool with_modes; /* samples that only the mode excludes are passed on */
     marey__samples_visitor *visitor;
     void *ctx;
     struct player *players;
     bool *is_done;
-    struct marey_samples_seen *seen; /* that count */
+    struct marey_samples_seen *seen; /* those that count */
     size_t seen_cap;
 };
 
@@ -302,7 +303,7 @@ static marey_status hand_on(void *ctx, struct marey_samples_round *round)
     return v->visitor(v->ctx, round);
 }
 
-/* The player whose next round is the earliest; NULL when none has any. */
+/* The player with the earliest next round; NULL at the end. */
 static struct player *earliest(const struct visit *v)
 {
     struct player *first = NULL;

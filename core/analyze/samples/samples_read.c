@@ -1,9 +1,9 @@
 /*
- * Blocks SAMPLES of samplers' logs to one store. Numbers of a log hold for that log; here they become those of the store,
- * where equal things are one.
+ * Reads SAMPLES blocks of samplers' logs into one store. A log's numbers are local to it; they are mapped to the
+ * store's, where equal items are merged.
  *
- * Every number comes from outside. One that was not defined, because its block is lost, leads to "(unknown)": what is
- * around it is still worth having.
+ * All numbers are untrusted. One that is undefined, because its block is lost, maps to "(unknown)": the data around it
+ * is still useful.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct reading {
     struct marey__samples_set *set;
     struct marey__samples_source *source;
     const struct marey_process *log;
-    uint64_t max_number;                 /* of anything in this log: definitions take bytes */
+    uint64_t max_number; /* limit for any number in this log: definitions take bytes */
     struct marey_samples_counts *counts; /* by process of the log */
     size_t n_counts, counts_cap;
     struct marey__payload_taker taker;
@@ -24,7 +24,7 @@ struct reading {
 
 /* ---- numbers ---- */
 
-/* Number `number` of the log is `is` of the store. Returns false for an impossible number, and on out of memory. */
+/* Map number `number` of the log to `is` of the store. Returns false for an impossible number, and on out of memory. */
 static bool define(struct reading *r, struct marey__samples_numbers *numbers, uint64_t number,
                    uint32_t is)
 {
@@ -50,9 +50,9 @@ static uint32_t unknown_stack(marey_samples *samples)
     return location != 0 ? marey__samples_stack(samples, 0, location) : 0;
 }
 
-/* ---- entries; false when they cannot be, or on out of memory ---- */
+/* ---- entries; these return false for invalid ones, or on out of memory ---- */
 
-/* Of a number plus one; -1 for one that is too large. */
+/* Decode a number plus one; -1 if it is too large. */
 static int32_t small_number(uint64_t plus_one)
 {
     return plus_one <= INT32_MAX ? (int32_t)plus_one - 1 : -1;
@@ -190,13 +190,13 @@ static bool take_entry(void *ctx, struct marey__payload_entry *e)
     case 'O':
         return take_counts(r, e);
     default:
-        return true; /* rounds, which are for later */
+        return true; /* rounds, which are read later */
     }
 }
 
 /* ---- samplers ---- */
 
-/* The value of KEY in lines KEY=VALUE, "" for none. */
+/* The value of KEY in lines KEY=VALUE; "" if missing. */
 static void value_of(const char *lines, const char *key, char *to, size_t size)
 {
     const size_t key_len = strlen(key);
@@ -229,7 +229,7 @@ static marey_status read_source(struct marey__samples_set *set, marey_recording 
         marey__grow(&set->sources, &set->sources_cap, set->n_sources + 1, sizeof *set->sources));
     struct marey__samples_source *const source = &set->sources[set->n_sources++];
     *source = (struct marey__samples_source){.recording = recording, .log = log};
-    /* Packed at most 512 to one, two bytes for a definition at least. */
+    /* Compressed at most 512:1, and at least two bytes per definition. */
     const uint64_t most = 4096 + marey__recording_log_size(recording, log) * 256;
     struct reading r = {.set = set,
                         .source = source,
@@ -252,7 +252,7 @@ static marey_status read_source(struct marey__samples_set *set, marey_recording 
     return status;
 }
 
-/* ---- who the processes are ---- */
+/* ---- identity of processes ---- */
 
 static bool is_same_process(const struct marey_process *log, const struct marey_samples_process *p)
 {
@@ -260,7 +260,7 @@ static bool is_same_process(const struct marey_process *log, const struct marey_
            (log->start_time == p->start_time || log->start_time == 0 || p->start_time == 0);
 }
 
-/* A process may have stopped recording and begun anew: of several logs the first one counts, as they do not overlap much. */
+/* A process may have stopped and restarted recording: use the first of its logs, as they hardly overlap. */
 static void find_log(struct marey__samples_target *target, const struct marey_samples_process *p)
 {
     target->log = MAREY__NO_LOG;
@@ -289,8 +289,9 @@ static marey_status find_targets(struct marey__samples_set *set, marey_recording
     set->targets = marey__calloc((size_t)n + 1, sizeof *set->targets);
     MAREY__TRY_MEMORY(set->targets != NULL);
     for (uint32_t i = 0; i <= n; i++)
-        set->targets[i].log = MAREY__NO_LOG; /* a damaged log may have given its number to another */
-    /* Files of other samplers are whole jobs: nothing else reports of their processes. */
+        set->targets[i].log =
+            MAREY__NO_LOG; /* a damaged log may have assigned its number to another process */
+    /* Files of other samplers are complete jobs: nothing else describes their processes. */
     for (uint32_t i = 1; set->n_sources == 0 && i <= n; i++) {
         set->targets[i] = (struct marey__samples_target){.recording = first,
                                                          .parent = find_parent(set->samples, i)};

@@ -195,7 +195,7 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
     return marey__samples_are_there(recordings, n);
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"mode", MAREY_SETTING_CHOICE, "wall|cpu|gil|exception",

@@ -1,6 +1,6 @@
 /*
- * What slow steps do that others do not, by the samples of main threads: the function whose time in a slow step exceeds its time
- * in the others by at least half of what the step took longer. Where the samples could be like that by chance there is none.
+ * Explains slow steps by samples of main threads: finds the function whose time in a slow step exceeds its time in
+ * others by at least half of the step's excess. None if the difference may be chance.
  */
 #include <math.h>
 
@@ -8,7 +8,7 @@
 
 enum { SLOW, OTHER, N_KINDS };
 enum { FEWEST_SAMPLES = 5 };
-/* Standard errors. Many functions are tried, and samples of one step depend on one another. */
+/* Required standard errors: many functions are tested, and samples of one step are correlated. */
 static const double evident = 5;
 
 struct sum {
@@ -46,7 +46,7 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     return MAREY_OK;
 }
 
-/* Each function of a stack once. */
+/* Count each function of a stack once. */
 static bool sum_functions(struct slow *s)
 {
     const marey_samples *const samples = s->set->samples;
@@ -73,7 +73,7 @@ static double per_step(const struct slow *s, int kind, uint64_t ns)
     return (double)ns / (double)MAREY__MAX(s->n_steps[kind], (uint64_t)1);
 }
 
-/* Whether it has a larger share of the samples in slow steps than chance would give it. */
+/* Whether its share of samples in slow steps is significantly larger than expected. */
 static bool is_evident(const struct slow *s, uint32_t function)
 {
     const double n_slow = (double)s->all[SLOW].n, n_other = (double)s->all[OTHER].n,
@@ -84,7 +84,7 @@ static bool is_evident(const struct slow *s, uint32_t function)
     return slow >= FEWEST_SAMPLES && slow / n_slow - other / n_other > evident * error;
 }
 
-/* Its time in a slow step beyond that in others; 0 where that may be chance. */
+/* Its time in a slow step minus that in others; 0 if that may be chance. */
 static double extra_of(const struct slow *s, uint32_t function)
 {
     const double extra = per_step(s, SLOW, s->functions[SLOW][function].ns) -
@@ -92,7 +92,7 @@ static double extra_of(const struct slow *s, uint32_t function)
     return is_evident(s, function) ? extra : 0;
 }
 
-/* Among those that account for nearly as much as the most, the one that otherwise takes least: it is the innermost. */
+/* Among functions with nearly the largest excess, choose the one with the least time otherwise: it is the innermost. */
 static void find_function(const struct slow *s, struct marey__slow_function *out)
 {
     const uint32_t n = marey_samples_n_functions(s->set->samples);
@@ -140,7 +140,7 @@ marey_status marey__samples_slow_function(struct marey__samples_set *set,
     }
     MAREY_TRY(marey__samples_join_spans(set, &slow, s.spans[SLOW], &found));
     if (found.n_slow == 0 || found.is_by_rank || found.n_slow >= found.n_iterations)
-        return MAREY_OK; /* none stands out */
+        return MAREY_OK; /* none is significant */
     MAREY_TRY(marey__samples_join_spans(set, &all, s.spans[OTHER], &unused));
     s.n_steps[SLOW] = found.n_slow;
     s.n_steps[OTHER] = found.n_iterations - found.n_slow;

@@ -1,9 +1,9 @@
 /*
- * One pass over all rounds adds samples up by thread, stack and what is waited for; every table is then made of these sums,
- * which are as many as there are different stacks, however long the recording is.
+ * One pass over all rounds sums up samples by thread, stack and wait. Every table is made from these sums, whose number
+ * depends on different stacks, not on the length of the recording.
  *
- * Sums of frames follow from the tree of stacks: a stack's samples and those of all stacks below it, added at the outermost
- * frame of an entity alone, so that recursion counts once.
+ * Sums of frames follow from the tree of stacks: the samples of a stack and its descendants are added only at the
+ * outermost frame of an entity, so that recursion counts once.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void marey__samples_sum_add(struct marey__samples_sum *into, const struct marey_
     into->gil_ns += from->gil_ns;
 }
 
-/* ---- frames that are not shown ---- */
+/* ---- hidden frames ---- */
 
 static bool is_shown(const struct marey__samples_report *report, uint32_t location)
 {
@@ -32,7 +32,7 @@ static bool is_shown(const struct marey__samples_report *report, uint32_t locati
     return report->options.native || (kind != MAREY_FRAME_NATIVE && kind != MAREY_FRAME_KERNEL);
 }
 
-/* A thread that has native frames alone is shown with its innermost one. */
+/* A thread with only native frames is shown with its innermost one. */
 static bool fold_stacks(struct marey__samples_report *report)
 {
     struct marey__samples_sums *const sums = &report->sums;
@@ -57,7 +57,7 @@ static bool fold_stacks(struct marey__samples_report *report)
 
 /* ---- cells ---- */
 
-/* The cell of this key, made when new; NULL on out of memory. */
+/* The cell of this key, created if needed; NULL on out of memory. */
 static struct marey__samples_cell *cell_of(struct marey__samples_sums *sums,
                                            const struct marey__samples_cell *key)
 {
@@ -125,7 +125,7 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     return MAREY_OK;
 }
 
-/* Cells of idle processes stay for the tables of waits and of the lock. */
+/* Cells of idle processes are kept for the tables of waits and of the GIL. */
 static void drop_idle(struct marey__samples_report *report)
 {
     struct marey__samples_sums *const sums = &report->sums;
@@ -167,10 +167,7 @@ void marey__samples_sums_fini(struct marey__samples_sums *sums)
     *sums = (struct marey__samples_sums){0};
 }
 
-/*
- * Of samples of unequal weight as many count as there would be of equal weight with the same scatter. 1.96 standard
- * deviations of a binomial share.
- */
+/* 1.96 standard deviations of a binomial share, with the effective number of samples for unequal weights. */
 double marey__samples_error(const struct marey__samples_sums *sums, uint64_t ns)
 {
     const double whole = (double)sums->whole.ns;
@@ -182,10 +179,10 @@ double marey__samples_error(const struct marey__samples_sums *sums, uint64_t ns)
 
 /* ---- rows ---- */
 
-/* A wait that is less than a twentieth of what it is part of says nothing about that. */
+/* A wait of less than a twentieth of the time is not reported for it. */
 enum { LEAST_WAIT = 20 };
 
-/* What is waited for most, of each entity: times by pair, the entity's before one another. */
+/* Waits of each entity: times by (entity, wait), sorted by entity. */
 struct wait_time {
     uint32_t entity, wait;
     uint64_t ns;
@@ -239,9 +236,9 @@ struct marey__samples_row *marey__samples_rows_of_cells(const struct marey__samp
 /* ---- totals, by the tree ---- */
 
 struct tree {
-    uint64_t *below_ns;           /* by stack: its own samples and those below it */
+    uint64_t *below_ns;           /* by stack: samples of it and its descendants */
     uint32_t *first_child, *next; /* by stack */
-    uint32_t *n_open;             /* by entity: on the way down */
+    uint32_t *n_open;             /* by entity: open frames on the way down */
     uint32_t n_stacks;
 };
 
@@ -290,7 +287,7 @@ static void add_totals(struct tree *tree, const struct marey__samples_report *re
             at = tree->first_child[at];
             continue;
         }
-        for (;;) { /* up, to where there is a next one */
+        for (;;) { /* go up to the next sibling */
             of = entities->of_location[marey_samples_get_stack(s, at).location];
             if (of != 0)
                 tree->n_open[of]--;

@@ -4,7 +4,7 @@
 #include "analyze/samples/internal.h"
 #include "sampler/unwind/internal.h"
 
-/* What is waited for; null for nothing. */
+/* The wait; null for none. */
 static void put_wait(marey_table *table, uint32_t wait)
 {
     char text[64];
@@ -42,9 +42,9 @@ void marey__samples_put_place(marey_table *table, const marey_samples *samples, 
                    KNOWN(l.line != 0, U64(l.line)));
 }
 
-/* ---- what frames are of ---- */
+/* ---- entities of frames ---- */
 
-/* Entities of a table: of each location one, numbered from 1 in the order of their first one. */
+/* Entities of a table: one per location, numbered from 1 in order of first occurrence. */
 struct making {
     struct marey__samples_report *report;
     marey_table *table;
@@ -62,7 +62,7 @@ static bool making_init(struct making *m, struct marey__samples_report *report,
     return m->of_location != NULL;
 }
 
-/* Strings to entities; of functions, which are fewer. */
+/* Map strings to entities; strings of functions, which are fewer. */
 static bool name_entities(struct making *m,
                           void (*name)(struct marey__buf *, const struct marey_samples_function *))
 {
@@ -95,10 +95,10 @@ static bool is_wanted(const struct marey__samples_report *report, const char *na
     return marey__name_matches(report->options.names, name, strlen(name));
 }
 
-/* Put what entity `i` is; false, with nothing put, when its name is filtered out. */
+/* Append the cells of entity `i`; returns false, with nothing appended, if its name is filtered out. */
 typedef bool put_entity(const struct making *m, uint32_t i);
 
-/* A row for each of `n` entities that have samples, and for samples without frames. Frees the entities. */
+/* A row for each of `n` entities with samples, and one for samples without frames. Frees the entities. */
 static bool put_rows(struct making *m, bool done, uint32_t n, put_entity *put)
 {
     const struct marey__samples_entities entities = {m->of_location, n};
@@ -129,7 +129,7 @@ static void put_module(marey_table *table, const struct marey_samples_function *
     marey_table_text(table, module.len != 0 ? module.data : "", module.len);
 }
 
-/* False for a function that is filtered out. */
+/* Returns false for a function that is filtered out. */
 static bool put_function(const struct making *m, uint32_t i, uint32_t function, uint32_t line)
 {
     const struct marey_samples_function *const f =
@@ -218,7 +218,7 @@ bool marey__samples_put_frames(struct marey__samples_report *report)
 
 /* ---- stacks ---- */
 
-/* Frames from the outermost, "train (loop.py:12)"; of a stack that is deeper, its two ends. */
+/* Frames from the outermost, "train (loop.py:12)"; of a very deep stack, only its two ends. */
 static void put_frames(struct marey__buf *text, const marey_samples *s, uint32_t stack)
 {
     enum { MOST = 512 };
@@ -245,7 +245,7 @@ static void put_frames(struct marey__buf *text, const marey_samples *s, uint32_t
 
 /* ---- rows of cells: stacks, threads, processes, ranks ---- */
 
-/* Put what row `i` is of; false, with nothing put, when its name is filtered out. */
+/* Append the cells of row `i`; returns false, with nothing appended, if its name is filtered out. */
 typedef bool put_owner(const struct marey__samples_report *report, marey_table *table, void *ctx,
                        uint32_t i);
 
@@ -267,7 +267,7 @@ static uint32_t stack_of_cell(const void *ctx, const struct marey__samples_repor
     return cell->stack;
 }
 
-/* `ctx` is a buffer, which remembers running out of memory. */
+/* `ctx` is a buffer, which records running out of memory. */
 static bool put_stack(const struct marey__samples_report *report, marey_table *table, void *ctx,
                       uint32_t i)
 {
@@ -318,7 +318,7 @@ static bool put_process(const struct marey__samples_report *report, marey_table 
     return true;
 }
 
-/* By process: the first one of its rank, and one for all without a rank. */
+/* By process: the first process of its rank, and one for all without a rank. */
 static uint32_t rank_of_cell(const void *ctx, const struct marey__samples_report *report,
                              const struct marey__samples_cell *cell)
 {
@@ -386,7 +386,7 @@ size_t marey__samples_groups_add(struct marey__samples_group *groups, size_t n)
     return last + 1;
 }
 
-/* ---- what is waited for ---- */
+/* ---- waits ---- */
 
 static void put_wait_row(marey_table *table, const struct marey__samples_report *report,
                          const struct marey__samples_group *group, uint64_t whole_ns)
@@ -398,7 +398,7 @@ static void put_wait_row(marey_table *table, const struct marey__samples_report 
                    U64(group->sum.n), U64(group->sum.ns), RATIO(group->sum.ns, whole_ns));
 }
 
-/* Of all threads, whatever mode is asked for: who waits does not run. */
+/* Of all threads, in any mode: a waiting thread does not run. */
 bool marey__samples_put_waits(struct marey__samples_report *report)
 {
     const struct marey__samples_sums *const sums = &report->sums;
@@ -415,7 +415,7 @@ bool marey__samples_put_waits(struct marey__samples_report *report)
         const struct marey__samples_group group = {
             .key = {cell->wait, marey__samples_leaf(report, cell->stack), cell->thread},
             .sum = cell->sum};
-        /* A cell has both kinds of samples where nothing is known of what is waited for. */
+        /* A cell contains both kinds of samples if its wait is unknown. */
         if (cell->wait != 0)
             groups[n++] = group;
     }
@@ -425,7 +425,7 @@ bool marey__samples_put_waits(struct marey__samples_report *report)
     return true;
 }
 
-/* ---- the interpreter lock ---- */
+/* ---- GIL ---- */
 
 struct holding {
     uint64_t held_ns, wants_ns, ns;
@@ -447,7 +447,7 @@ static void put_holding(struct marey__samples_report *report, uint32_t thread,
               FINITE((double)switches * 1e9 / (double)(target->last_ns - target->first_ns))));
 }
 
-/* Shares are of the time that the thread's process was sampled; that is the longest that a thread of it was seen. */
+/* Shares are of the sampled time of the thread's process: the longest time that a thread of it was seen. */
 bool marey__samples_put_gil(struct marey__samples_report *report)
 {
     const struct marey__samples_sums *const sums = &report->sums;

@@ -1,4 +1,4 @@
-/* Samples for a terminal: what counts, how good it is, functions and lines, notes. */
+/* Samples for a terminal: which samples count, their quality, functions and lines, notes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,12 +39,12 @@ static const struct marey__function_table shown[] = {
      {0}},
     {0},
 };
-/* Its rows are too wide: see put_audit_table. */
+/* Too wide for a table: see put_audit_table. */
 static const struct marey__function_table shown_audit = {"audit", NULL, {0}, {0}};
 
 /* ---- tables ---- */
 
-/* Functions that are only on the way to others have no time of their own: a few rows are of those that have. */
+/* Short output omits rows that have only total time. */
 static size_t rows_to_draw(const struct marey__answer *answer, const marey_table *table)
 {
     const size_t n = marey_table_n_rows(table), limit = answer->options->limit;
@@ -63,7 +63,7 @@ static marey_status put_table(struct marey__answer *answer, const struct marey__
                                      !answer->options->is_short, &answer->lines);
 }
 
-/* What a sampler says about itself, a line for each column that says something. */
+/* The sampler's figures, one line per column with a value. */
 static void put_facts(struct marey_table *into, const marey_table *audit, size_t row)
 {
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
@@ -140,7 +140,7 @@ static void put_distance(struct marey__buf *line, const marey_table *audit, size
     marey__buf_puts(line, ")");
 }
 
-/* One sentence for each sampler. */
+/* One sentence per sampler. */
 static void put_audit(struct marey__buf *line, const marey_table *audit, size_t row)
 {
     const struct marey_cell rate = marey__cell_of(audit, row, "rate_hz"),
@@ -182,7 +182,7 @@ static marey_status put_audits(struct marey__answer *answer)
     return MAREY_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- all lines ---- */
 
 marey_status marey__samples_text(struct marey__answer *answer)
 {
