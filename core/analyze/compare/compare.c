@@ -1,7 +1,4 @@
-/*
- * A comparison as a whole: opens the sources, reads every process, several at a time, puts processes together to runs and
- * makes the tables.
- */
+/* The comparison: opens the sources, reads processes in parallel, groups them into runs and makes the tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,13 +26,13 @@ static marey_status add_source(struct marey__comparison *c, const char *path, co
     if (source.side == MAREY__A && strcmp(side, "A") != 0)
         return marey__fail(MAREY_EINVAL, "a comparison has the sides A and B, not '%s'", side);
     MAREY__TRY_MEMORY(marey__grow(&c->sources, &c->sources_cap, c->n_sources + 1, sizeof *c->sources));
-    if (!marey__is_stats(path) || marey__import_knows(path)) /* some traces begin as stats do */
+    if (!marey__is_stats(path) || marey__import_knows(path)) /* some traces begin like stats */
         MAREY_TRY(marey_open(path, NULL, &source.recording));
     c->sources[c->n_sources++] = source;
     return MAREY_OK;
 }
 
-/* Groups are sides; without, the first path is A. */
+/* Groups are sides; without groups, the first path is A. */
 static marey_status add_sources(struct marey__comparison *c, const struct marey__request *request)
 {
     const char *const *const sides = request->options->groups;
@@ -47,7 +44,7 @@ static marey_status add_sources(struct marey__comparison *c, const struct marey_
     return MAREY_OK;
 }
 
-/* ---- reading, several processes at a time ---- */
+/* ---- parallel reading ---- */
 
 struct task {
     const struct marey__source *source;
@@ -83,7 +80,7 @@ static marey_status list_tasks(struct jobs *jobs, const struct marey__comparison
 
 /* ---- processes to runs ---- */
 
-/* Helpers that count no iterations (loaders of data) do not speak for a run in which others count. */
+/* In a run with iterations, ignore helpers without iterations, such as data loader workers. */
 static bool is_helper(const struct jobs *jobs, const struct task *task)
 {
     if (task->times.n_iterations + task->times.n_left_out != 0)
@@ -141,7 +138,7 @@ static marey_status read_recordings(struct marey__comparison *c,
     return take_tasks(c, &jobs);
 }
 
-/* After the events: a run that has any starts with the first of them. */
+/* Called after the events: a program is assigned to the run of its first process. */
 static marey_status read_programs(struct marey__comparison *c,
                                   const struct marey__compare_options *options)
 {
@@ -163,7 +160,7 @@ static marey_status read_stats(struct marey__comparison *c,
     return MAREY_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the comparison ---- */
 
 static marey_status check_side(const struct marey__comparison *c, enum marey__compare_side side)
 {
@@ -204,7 +201,7 @@ static marey_status check_ranks(const struct marey__comparison *c)
     return MAREY_OK;
 }
 
-/* Rows with a fixed name, in the order of their numbers. */
+/* Names with fixed numbers, in order. */
 static bool number_names(struct marey__comparison *c)
 {
     return marey__names_number(&c->names[MAREY__COMPARED_ITERATION], MAREY__WHOLE,
@@ -240,7 +237,7 @@ static marey_status set_title(marey_report *report, const struct marey__comparis
     return MAREY_OK;
 }
 
-/* CSV has the regions; of runs without any the functions, or at least the program. */
+/* The default table of CSV: regions; for runs without any, functions, or at least the program. */
 static const char *csv_table(const marey_report *report)
 {
     return marey_table_n_rows(report->tables[MAREY__COMPARED_REGIONS]) != 0     ? "regions"
@@ -272,7 +269,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"smallest", MAREY_SETTING_NUMBER, "PERCENT",

@@ -1,19 +1,19 @@
 /*
- * From digests of runs to a change and a verdict.
+ * Computes a change and a verdict from digests of runs.
  *
- * Several runs on a side: a run is one observation, its median. Iterations of one run share its memory layout, its
- * neighbours and its temperature; however many there are, they tell nothing about what the next run will have. So run
- * stands against run, and what differs between runs is in the interval. The interval is the exact one by ranks, and
- * Student's where there are too few runs for 95 %.
+ * Several runs on a side: each run is one observation, its median. Iterations of one run share its memory layout, its
+ * neighbors and its temperature; even many of them do not predict the next run. So runs are compared with runs,
+ * and the interval includes differences between runs. The interval is the exact one by ranks, or
+ * Student's if there are too few runs for 95 %.
  *
- * One run on each side: blocks of successive times take the place of runs. Times of neighbours depend on one another,
- * those of long blocks hardly do; but how long is long nobody knows. So the interval is made at three lengths, and the
- * widest counts: with independent times they agree, with dependent ones the longest blocks have the last word. Blocks
- * that look related or ordered make the interval wider by what the run moved within itself; where neighbours are plainly
- * alike even at a sixteenth of the run, the run is too short to know its own level and the answer is unsure.
+ * One run on each side: blocks of successive times replace runs. Neighboring times are correlated, those of long blocks
+ * hardly, but the required length is unknown. So the interval is computed for three lengths, and the
+ * widest counts: with independent times they agree, with correlated ones the longest blocks dominate. Blocks
+ * that are correlated or have a trend widen the interval by the variation within the run; if neighboring blocks are clearly
+ * correlated even at a sixteenth of the run, the run is too short to know its level, and the verdict is unsure.
  *
- * A drift from run to run can only be told from a change when A and B ran in turns, or when it shows in each side's own
- * runs; then the interval without it is taken in as well.
+ * A drift from run to run can be distinguished from a change only if A and B ran in turns, or if it is visible in each
+ * side's own runs; then the interval without it is included as well.
  *
  * The constants are chosen by simulation: tests/unit/test_compare_truth.c, docs/internals/compare.md.
  */
@@ -22,14 +22,13 @@
 #include "analyze/compare/internal.h"
 
 static const double related =
-    0.05; /* lag-1 correlation of blocks from which the interval gets wider */
-static const double dependent = 0.35; /* and from which nothing can be said */
+    0.05; /* lag-1 correlation of blocks above which the interval is widened */
+static const double dependent = 0.35; /* and above which there is no verdict */
 static const double ordered = 1.35;   /* Kendall's score of a trend, in standard deviations */
-/* Two runs of one program hardly ever agree better than this; one run on each side cannot show by how much they do. */
+/* Assumed minimum variation between runs of one program, which a single run on each side cannot show. */
 static const double least_between = 0.0025;
-static const double evident =
-    0.7; /* how surely a drift from run to run must be seen to be taken out */
-static const double plain = 0.99; /* and to be taken for certain */
+static const double evident = 0.7; /* confidence required to correct a drift from run to run */
+static const double plain = 0.99;  /* and to treat it as certain */
 
 static const char reason_zero[] = "the median time is zero";
 static const char reason_few[] = "too few times; record more iterations, or repeat the run";
@@ -74,7 +73,7 @@ void marey__change_set_unknown(struct marey_change *out, const char *reason)
 
 /* ---- blocks of one run ---- */
 
-/* Of neighbours, made up for its bias towards the negative. */
+/* Lag-1 correlation, corrected for its negative bias. */
 static double lag_correlation(const double *values, size_t n)
 {
     double mean = 0, variance = 0, covariance = 0;
@@ -84,11 +83,11 @@ static double lag_correlation(const double *values, size_t n)
         variance += (values[i] - mean) * (values[i] - mean);
     for (size_t i = 1; i < n; i++)
         covariance += (values[i] - mean) * (values[i - 1] - mean);
-    /* Times have 24 bits: what is below that is the rounding of the mean. */
+    /* Times have 24 bits of precision; smaller variances are rounding errors of the mean. */
     return variance > 1e-16 ? covariance / variance + 1 / (double)n : 0;
 }
 
-/* Kendall's score of a trend, over its standard deviation where there is none. */
+/* Kendall's score of a trend, divided by its standard deviation without a trend. */
 static double trend_score(const double *values, size_t n)
 {
     double score = 0;
@@ -132,7 +131,7 @@ static struct structure structure_of(const struct marey__digest *a, const struct
     };
 }
 
-/* At every length of blocks the interval; the widest. Leaves the longest blocks in `a` and `b`. */
+/* The widest of the intervals for all block lengths. Leaves the longest blocks in `a` and `b`. */
 static marey_status widest_interval(struct marey__digest *a, struct marey__digest *b,
                                     struct marey__change_interval *out)
 {
@@ -183,7 +182,7 @@ struct runs {
     size_t n;
 };
 
-/* Sums of squares around each side's own mean. */
+/* Sums of squares around each side's mean. */
 struct within {
     double mean[2], mean_start[2];
     double squares, start_squares, products;
@@ -209,14 +208,14 @@ static struct within within_sides(const struct runs sides[2])
     return w;
 }
 
-/* The ends for an estimate with this standard error. */
+/* The interval for an estimate with this standard error. */
 static struct marey__change_interval t_interval(double estimate, double error, double df)
 {
     const double reach = error * marey__t_quantile(MAREY__CONFIDENCE, df);
     return (struct marey__change_interval){estimate, estimate - reach, estimate + reach};
 }
 
-/* One variance for both sides: with two or three runs each there is too little for two. */
+/* One variance for both sides: two or three runs each are too few for two. */
 static struct marey__change_interval pooled_interval(const struct within *w)
 {
     const double df = (double)(w->n[0] + w->n[1] - 2);
@@ -225,10 +224,10 @@ static struct marey__change_interval pooled_interval(const struct within *w)
 }
 
 /*
- * A machine that warms up makes each run slower than the one before, and whichever side ran later looks slower. Where a
- * line through each side's runs, with one slope, has a slope that can be seen, its part is taken out, and the interval
- * pays for not knowing it better: both intervals count. Sides that ran in turns lose next to nothing by taking it out;
- * there a plain slope leaves this interval alone, because the other one has the drift in it as noise.
+ * A machine that warms up slows each run down relative to the one before, so the side that ran later seems slower. If a
+ * line through each side's runs, with a common slope, has a significant slope, its effect is removed, and the interval
+ * includes the slope's uncertainty: the result covers both intervals. Sides that ran in turns lose almost nothing;
+ * there, a clear slope uses only this interval, because the drift is noise in the other one.
  */
 static void take_out_drift(const struct within *w, struct marey__change_interval *interval,
                            struct marey_change *out)
@@ -271,7 +270,7 @@ static marey_status change_of_many(const struct runs sides[2], bool has_starts, 
     return MAREY_OK;
 }
 
-/* ---- both ---- */
+/* ---- several runs or one ---- */
 
 static marey_status gather(struct runs *side, const struct marey__run_digest *runs, size_t n,
                            double *median, size_t *n_times, bool *has_starts)
@@ -332,7 +331,7 @@ marey_status marey__change_of_runs(const struct marey__run_digest *a, size_t n_a
     return status;
 }
 
-/* ---- arrays: runs of times, and pairs of times that were taken in turns ---- */
+/* ---- arrays: runs of times, and pairs of times measured in turns ---- */
 
 static marey_status check_times(const double *times, size_t n, const char *side)
 {
@@ -413,7 +412,7 @@ static size_t block_medians(double *values, size_t n, double blocks[MAREY__BLOCK
     return n_blocks;
 }
 
-/* By sixteen blocks and by eight: what lasts longer than a pair shows in the longer ones. */
+/* For sixteen blocks and for eight: effects longer than a pair are visible in the longer blocks. */
 static marey_status pairs_interval(double *ratios, size_t n, struct marey__change_interval *out,
                                    bool *has_interval)
 {

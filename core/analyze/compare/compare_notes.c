@@ -1,4 +1,4 @@
-/* Reasons to doubt a comparison: machines that differ, single runs. */
+/* Notes on doubtful comparisons: different machines, single runs. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const char *text_at(const struct marey_process *process, size_t offset)
     return text;
 }
 
-/* The first known text of the side, and whether another one of it differs. */
+/* The first known text of the side, and whether any other text of it differs. */
 static const char *known_text(const struct marey__compared_runs *side, size_t offset,
                               const char *unlike)
 {
@@ -165,7 +165,7 @@ static void note_loss(marey_table *warnings, const struct marey__comparison *c)
     }
 }
 
-/* A run that failed may have stopped early, and looks fast then. */
+/* A failed run may have stopped early and then looks fast. */
 static void note_failed(marey_table *warnings, const struct marey__comparison *c)
 {
     for (size_t s = 0; s < 2; s++) {

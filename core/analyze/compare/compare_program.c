@@ -1,6 +1,6 @@
 /*
- * What any run has, also that of a program which was not changed: wall and CPU time as `marey run` measured them, and the self
- * time of its functions, by samples or by a call profile. A run has one time for each.
+ * Data of any run, even of an uninstrumented program: wall and CPU time measured by `marey run`, and self times of
+ * functions, from samples or a call profile. Each run has one time for each.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void set_time(struct marey__run_region *region, double ns)
 
 /* ---- wall and CPU time ---- */
 
-/* Ranks that were waited for one by one run at the same time: the slowest is the run's wall time, CPU times add up. */
+/* The ranks that `marey run` waited for run in parallel: the slowest gives the run's wall time; CPU times add up. */
 marey_status marey__runs_add_programs(struct marey__comparison *c, const struct marey__source *source)
 {
     for (size_t i = 0; i < marey_recording_n_runs(source->recording); i++) {
@@ -43,7 +43,7 @@ marey_status marey__runs_add_programs(struct marey__comparison *c, const struct 
 
 /* ---- functions ---- */
 
-/* "name (file.py)": lines move from version to version, and folders from machine to machine. */
+/* "name (file.py)", because lines change between versions, and folders between machines. */
 static void put_name(struct marey__buf *text, const struct marey__call_function *function)
 {
     const char *const file = marey__base_name(function->file);
@@ -88,7 +88,7 @@ static bool add_tree(struct marey__comparison *c, struct marey__compared_run *ru
     return done;
 }
 
-/* A part of the recording that has one run in it. */
+/* Read the part of a recording with one run. */
 static marey_status read_part(struct marey__comparison *c, struct marey__compared_run *run,
                               marey_recording *part, const struct marey__compare_options *options)
 {

@@ -1,9 +1,9 @@
 /*
- * A series of times as a digest: its median, those of its blocks, and quantiles; intervals by ranks. Everything later works on
- * digests, so that a million iterations of fifty regions are read once and forgotten.
+ * Digests of times: the median, medians of blocks, and quantiles; intervals by ranks. All later steps use digests, so
+ * that a million iterations of fifty regions are read once and discarded.
  *
- * Medians are selected by digits: times are not negative, so the bits of a float order as it does. Three rounds of 11,
- * 11 and 10 bits count, pick the bucket that holds the middle and go on inside it. No input makes that slow.
+ * Medians are selected by digits: times are not negative, so the bits of a float sort like its value. Three rounds of
+ * 11, 11 and 10 bits count, pick the bucket with the median, and continue in it. No input makes that slow.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,9 @@ double marey__median(double *values, size_t n)
     return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* Keep of `keys` those with the `rank`-th one's digit at `shift`, to the front; `rank` becomes its rank in there. */
+/*
+ * Move the `keys` with the same digit at `shift` as the `rank`-th one to the front; `rank` becomes its rank among them.
+ */
 static size_t narrow(uint32_t *keys, size_t n, uint32_t shift, size_t *rank)
 {
     uint32_t counts[N_BUCKETS] = {0};
@@ -37,7 +39,7 @@ static size_t narrow(uint32_t *keys, size_t n, uint32_t shift, size_t *rank)
     return kept;
 }
 
-/* Of many: the lower of the two middle ones, which are next to one another. */
+/* For even `n`, the lower of the two middle values, which are nearly equal. */
 static double median_of_many(const float *times, size_t n, uint32_t *scratch)
 {
     size_t rank = (n - 1) / 2;
@@ -122,11 +124,11 @@ void marey__digest_average(struct marey__digest *into, const struct marey__diges
 /*
  * ---- intervals by ranks ----
  *
- * Of the differences between every b and every a, sorted, the middle one estimates the shift
- * (Hodges and Lehmann), and the c-th from each end bound an interval that holds the shift with a probability that does
- * not depend on the distribution of the values: it is that of the Mann-Whitney statistic, known exactly. With five runs
- * on each side that is 96.8 %, whatever the noise, and a run that went astray moves neither end far. For one sample the
- * same with the means of every two values and the signed-rank statistic (Walsh, Wilcoxon).
+ * Of the sorted differences between every b and every a, the middle one estimates the shift
+ * (Hodges-Lehmann), and the c-th from each end bound an interval that contains the shift with a probability that does
+ * not depend on the distribution of the values: that of the Mann-Whitney statistic, which is known exactly. With five runs
+ * on each side it is 96.8 %, whatever the noise, and an outlier run moves neither end far. For one sample the
+ * means of every two values and the signed-rank statistic are used (Walsh, Wilcoxon).
  */
 
 enum {
@@ -136,9 +138,9 @@ enum {
     FEW_DIFFERENCES = 256,
 };
 
-/* ---- how many of the sorted differences lie outside ---- */
+/* ---- number of sorted differences outside the interval ---- */
 
-/* From how many ways there are for each value of the statistic: how many values the lower tail may have. */
+/* From the number of ways for each value of the statistic: how many values the lower tail may have. */
 static size_t tail_size(const double *ways, size_t n, double all)
 {
     const double share = (1 - MAREY__CONFIDENCE) / 2;

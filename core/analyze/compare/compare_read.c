@@ -1,4 +1,4 @@
-/* Recordings to runs: the times of each process by region, and the runs that they belong to. */
+/* Reads recordings into runs: the times of each process by region, and the assignment of processes to runs. */
 #include <string.h>
 
 #include "analyze/compare/internal.h"
@@ -24,7 +24,9 @@ bool marey__process_times_add(struct marey__process_times *times, const struct m
 
 /* ---- iterations ---- */
 
-/* The values of iterations that count, to the front of `values`; with `without_zeros` only where it ran. */
+/*
+ * Move the values of iterations that count to the front of `values`; with `without_zeros` only those in which it ran.
+ */
 static size_t keep_counted(const struct marey__series *series, uint64_t skip, const float *values,
                            float *out, bool without_zeros, double *sum)
 {
@@ -78,9 +80,9 @@ static bool digest_series(struct marey__process_times *times, const struct marey
 /*
  * ---- calls of ranges ----
  *
- * In programs without iterations each call is an observation. A name keeps a million calls at most; beyond, every second
- * one is dropped, then every second of those. A profile has sums over calls, or over samples, and no single ones. There a
- * name has one observation for the whole run, all of its time.
+ * In programs without iterations each call is an observation. A name keeps at most a million calls; beyond, every second
+ * one is dropped, and so on. A profile has sums over calls or samples instead of single calls, so a
+ * name has one observation for the whole run, its total time.
  */
 
 enum { MAX_CALLS = 1 << 20 };
@@ -88,9 +90,9 @@ enum { MAX_CALLS = 1 << 20 };
 struct calls {
     float *ns;
     size_t n, cap;
-    uint64_t count, stride; /* one of `stride` is kept; 0 represents 1 */
+    uint64_t count, stride; /* one of `stride` is kept; 0 means 1 */
     double total_ns;
-    bool is_sum; /* some represent several */
+    bool is_sum; /* some represent several calls */
 };
 
 static void thin_out(struct calls *calls)
@@ -106,7 +108,7 @@ static bool take_call(void *ctx, const struct marey__lane_walk *lane,
 {
     struct calls *calls = (struct calls *)ctx + frame->name;
     uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
-    /* Of sums the outermost has it all. */
+    /* Only the outermost range of a recursion has the whole sum. */
     if (frame->repeat != 0 && !lane->tree.nodes[frame->node].is_outermost)
         duration_ns = 0;
     calls->stride += calls->stride == 0;
@@ -226,7 +228,7 @@ struct marey__run_region *marey__run_region(struct marey__compared_run *run,
                : NULL;
 }
 
-/* Ranks count alike: the run's time is the mean of theirs. Returns false without a region. */
+/* Ranks have equal weight: the run's time is their mean. Returns false without a region. */
 static bool average(struct marey__run_region *region, const struct marey__digest *digest,
                     double weight_ns)
 {

@@ -1,5 +1,5 @@
 /*
- * Files of stats, docs/formats/stats.md: an object, of which these keys are read and all others are stepped over:
+ * Stats files, docs/formats/stats.md: an object of which these keys are read and all others skipped:
  *
  *   "series"     {"forward": [ns, ns, ...], ...}, or as a Stopwatch writes it,
  *                [{"iteration": 0, "name": "forward", "total_ns": ns}, ...]; the name "(iteration)" is the whole
@@ -29,7 +29,7 @@ struct file {
     const struct marey__compare_options *options;
 };
 
-/* One run in the making. */
+/* One run while it is read. */
 struct stats {
     const struct file *file;
     struct marey__json *json; /* of the file */
@@ -52,7 +52,7 @@ static marey_status wrong(const struct file *file, const char *words)
                        file->json->mistake != NULL ? file->json->mistake : words, line);
 }
 
-/* At the end of a list or an object: it may have ended by a mistake. */
+/* Call at the end of a list or object, which may be due to an error. */
 static marey_status end(const struct file *file)
 {
     return file->json->mistake != NULL ? wrong(file, "") : MAREY_OK;
@@ -73,7 +73,7 @@ static struct values *values_of(struct stats *stats, const char *name, size_t le
                : NULL;
 }
 
-/* `name` for the sentence. */
+/* `name` is for the message. */
 static marey_status add_value(struct stats *stats, struct values *values, const char *name,
                               enum marey__json_token token, double ns)
 {
@@ -116,7 +116,7 @@ static marey_status take_by_name(struct stats *stats)
     return end(stats->file);
 }
 
-/* {"name": .., "total_ns": ..}, in any order, further keys skipped; after its brace. */
+/* {"name": .., "total_ns": ..}, in any order, skipping other keys; starts after the brace. */
 static marey_status take_row(struct stats *stats, struct marey__buf *name)
 {
     double ns = NAN;
@@ -230,7 +230,7 @@ static marey_status take_entry(struct stats *stats, bool may_have_runs)
     return marey__json_skip_from(stats->json, token) ? MAREY_OK : wrong(stats->file, "");
 }
 
-/* Behind its brace. */
+/* Starts after the brace. */
 static marey_status take_object(struct stats *stats, bool may_have_runs)
 {
     while (marey__json_next_key(stats->json))

@@ -80,14 +80,14 @@ const char *marey_verdict_name(enum marey_verdict verdict)
 
 /* ---- regions ---- */
 
-/* What a side's runs have of one region: those that have it. */
+/* The runs of a side that have a region. */
 struct picked {
     struct marey__run_digest *runs;
     size_t n;
     double weight_ns; /* mean over all runs of the side */
 };
 
-/* `into->runs` has room for all runs of the side. */
+/* `into->runs` has space for all runs of the side. */
 static void pick(struct picked *into, const struct marey__compared_runs *side,
                  enum marey__comparison_table table, uint32_t name)
 {
@@ -112,7 +112,7 @@ static void put_change(marey_table *table, const char *name, size_t len,
                    FINITE(effect), STRING(change->reason), U64(change->n_a), U64(change->n_b));
 }
 
-/* One region in the making: what it does to the whole decides its place. */
+/* A region's row, with the effect by which rows are sorted. */
 struct row {
     uint32_t name;
     double effect, order;
@@ -123,7 +123,7 @@ struct making {
     struct marey__comparison *c;
     const struct marey__compare_options *options;
     struct picked a, b;
-    double whole_ns; /* of A: the iteration, or for functions the wall time; 0 not known */
+    double whole_ns; /* of A: the iteration, or for functions the wall time; 0 unknown */
     struct row *rows;
     size_t n_rows;
 };
@@ -137,7 +137,7 @@ static marey_status change_of(struct making *m, struct marey_change *out)
     return MAREY_OK;
 }
 
-/* A function that only one side has is reported when it takes 1 % of the program. */
+/* A function on one side only is reported if it takes 1 % of the program. */
 static bool is_news(const struct making *m, enum marey__comparison_table table)
 {
     return table == MAREY__COMPARED_REGIONS ||
@@ -145,7 +145,7 @@ static bool is_news(const struct making *m, enum marey__comparison_table table)
             MAREY__MAX(m->a.weight_ns, m->b.weight_ns) > m->whole_ns / 100);
 }
 
-/* What the change does to the whole: to the iteration, or to the wall time. */
+/* The effect on the whole: on the iteration, or on the wall time. */
 static double effect_of(struct making *m, enum marey__comparison_table table, const struct row *row)
 {
     const bool is_first = row->name == 0;
@@ -171,7 +171,7 @@ static marey_status take_name(struct making *m, enum marey__comparison_table tab
     }
     struct row *row = &m->rows[m->n_rows++];
     MAREY_TRY(change_of(m, &row->change));
-    /* Runs that lack the function have a time of 0, which has no ratio. */
+    /* Runs without the function have a time of 0, which has no ratio. */
     if (table == MAREY__COMPARED_FUNCTIONS &&
         (m->a.n < m->c->sides[MAREY__A].n || m->b.n < m->c->sides[MAREY__B].n)) {
         const double percent = row->change.percent;
@@ -185,7 +185,7 @@ static marey_status take_name(struct making *m, enum marey__comparison_table tab
     return MAREY_OK;
 }
 
-/* The heaviest effect first; what has none last. */
+/* The largest effect first; rows without one last. */
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
@@ -229,7 +229,7 @@ static marey_status make_changes(struct making *m)
                        m->options->filter != NULL ? m->options->filter : "");
 }
 
-/* ---- the distribution of times in each run, for pages to draw ---- */
+/* ---- the distribution of times in each run, for the page ---- */
 
 static void put_regions(marey_table *table, const char *side, size_t run,
                         const struct marey__names *names, const struct marey__run_regions *of)

@@ -1,6 +1,6 @@
 /*
- * The answer of a comparison: one sentence, the table, what to think of when reading it; for a terminal, for a pull
- * request as Markdown, and as JSON. The first two draw one table of texts.
+ * A comparison as text: one sentence, the tables, notes; for a terminal, as Markdown for a pull request, and as JSON.
+ * Text and Markdown draw the same table of strings.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static marey_table *table_of(const struct marey__answer *answer, enum marey__com
 
 /* ---- the sentence ---- */
 
-/* Two digits that count, without a sign: "3.1 %", "0.042 %", "140 %". */
+/* Two significant digits, without a sign: "3.1 %", "0.042 %", "140 %". */
 static void put_amount(struct marey__buf *line, double percent)
 {
     const double amount = fabs(percent);
@@ -68,7 +68,7 @@ static void put_unsure(struct marey__buf *line, const marey_table *table, size_t
     marey__buf_put(line, reason.as.text, reason.len);
 }
 
-/* What the sentence is about: the first row of the first of these that has any. */
+/* The table of the sentence: the first of these that has rows. */
 static const marey_table *table_of_sentence(const marey_report *report)
 {
     static const enum marey__comparison_table order[] = {
@@ -107,7 +107,7 @@ void marey__compare_sentence(const marey_report *report, struct marey__buf *line
     marey__buf_puts(line, ".");
 }
 
-/* ---- the table, as texts ---- */
+/* ---- the table, as strings ---- */
 
 #define DRAWN(of, whole)                                                                           \
     {                                                                                              \
@@ -169,11 +169,11 @@ static void add_row(marey_table *drawn, struct marey__buf *text, const marey_tab
         add_percent(drawn, text, &effect);
 }
 
-/* Tables that are drawn as one: the rows of `first`, if any, above those of `table`. */
+/* Tables drawn as one: the rows of `first`, if any, above those of `table`. */
 struct drawing {
     const struct marey_column *columns;
     enum marey__comparison_table first, table;
-    size_t n_columns; /* without the last where nothing is known of it */
+    size_t n_columns; /* without the last if all its cells are unknown */
 };
 
 static size_t n_shown(const struct marey__answer *answer, enum marey__comparison_table table)
@@ -204,7 +204,7 @@ static marey_status draw_table(struct marey__answer *answer, const struct drawin
     return marey__lines_end(&answer->lines);
 }
 
-/* Each table that has rows, with an empty line after it. */
+/* Each table with rows, followed by an empty line. */
 static marey_status draw_tables(struct marey__answer *answer, drawer *draw)
 {
     const bool has_iteration = marey_table_n_rows(table_of(answer, MAREY__COMPARED_ITERATION)) != 0,

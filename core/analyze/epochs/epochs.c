@@ -1,6 +1,6 @@
 /*
- * Epochs as a whole. One pass over each process gives its epochs, and how long each phase was open in them; the same epoch
- * of all ranks is put together, and judged: who is slowest; and tables are made.
+ * Epochs: one pass over each process collects its epochs and the time of each phase in them. Then the same epochs of
+ * all ranks are grouped, the slowest rank is found, and tables are made.
  */
 #include <math.h>
 #include <string.h>
@@ -13,14 +13,14 @@ const char *const marey__epoch_phase_names[MAREY__N_PHASES] = {
 
 /* ---- reading ---- */
 
-/* A process in the reading. */
+/* A process while it is read. */
 struct reading {
     struct marey__epochs *epochs;
     marey_recording *recording;
     const struct marey_process *process;
     struct marey__progress progress;
-    uint64_t last_ns;  /* up to which the open phase is counted */
-    uint64_t began_ns; /* the open epoch, where `is_open` */
+    uint64_t last_ns;  /* the open phase is counted up to here */
+    uint64_t began_ns; /* of the open epoch, if `is_open` */
     uint32_t run;
     bool is_open, is_first;
 };
@@ -30,7 +30,7 @@ static struct marey__epoch_time *epoch_of(const struct reading *r)
     return &r->epochs->times[r->epochs->n_times - 1];
 }
 
-/* The open phase, in the open epoch; made when new, NULL on out of memory. */
+/* The entry of the open phase in the open epoch, created if needed; NULL on out of memory. */
 static struct marey__epoch_part *part_of(struct reading *r, uint32_t site)
 {
     struct marey__epochs *epochs = r->epochs;
@@ -49,7 +49,7 @@ static struct marey__epoch_part *part_of(struct reading *r, uint32_t site)
     return &epochs->parts[epochs->n_parts++];
 }
 
-/* Time goes on up to `ns`: it is that of the open phase. Returns false on out of memory. */
+/* Advance time to `ns`, for the open phase. Returns false on out of memory. */
 static bool go_on(struct reading *r, uint64_t ns)
 {
     const struct marey__span *phase = &r->progress.phase;
@@ -162,12 +162,12 @@ static marey_status read_recording(struct marey__epochs *epochs, marey_recording
     return MAREY_OK;
 }
 
-/* ---- who is slowest ---- */
+/* ---- the slowest rank ---- */
 
-/* Ranks differ by less than this by chance. */
+/* Smaller differences between ranks are chance. */
 #define STANDS_OUT 0.02
 
-/* Where ranks that exchange gradients wait for one another. */
+/* Phases in which ranks that exchange gradients wait for one another. */
 static bool is_waited_in(enum marey__epoch_phase phase)
 {
     return phase == MAREY__PHASE_BACKWARD || phase == MAREY__PHASE_OPTIMIZER;
@@ -181,7 +181,7 @@ static uint64_t own_ns(const struct marey__epoch_time *time)
     return ns;
 }
 
-/* The mean over all but one. */
+/* The mean of all except one. */
 static double mean_of_others(const struct marey__epoch_time *times, size_t n, size_t but,
                              uint64_t (*ns_of)(const struct marey__epoch_time *time))
 {
@@ -206,7 +206,7 @@ static size_t longest_of(const struct marey__epoch_time *times, size_t n,
     return longest;
 }
 
-/* Of what it took more than the others; of waiting only when it is slower as a whole. */
+/* The phase with the largest excess over the others; waiting counts only if the rank is slower as a whole. */
 static enum marey__epoch_phase phase_behind(const struct marey__epoch_time *times, size_t n,
                                             size_t slowest, bool with_waiting)
 {
@@ -265,7 +265,7 @@ static bool group_counts(const struct marey__epochs *epochs, const struct marey_
     return true;
 }
 
-/* Say which of a run's epochs count, groups `from` up to `to`. False when none does. */
+/* Select a run's epochs that count, in groups `from` up to `to`. Returns false if there are none. */
 static bool choose(struct marey__epochs *epochs, size_t from, size_t to, bool with_first)
 {
     bool any = false;
@@ -284,7 +284,7 @@ static void choose_all(struct marey__epochs *epochs)
                                         epochs->times[epochs->groups[from].first].run)
             continue;
         if (!choose(epochs, from, g, epochs->with_first))
-            (void)choose(epochs, from, g, true); /* one epoch is better than none */
+            (void)choose(epochs, from, g, true); /* use the first epoch if there is no other */
         from = g;
     }
     for (size_t g = 0; g < epochs->n_groups; g++)
@@ -311,7 +311,7 @@ static bool make_groups(struct marey__epochs *epochs)
     return true;
 }
 
-/* ---- making ---- */
+/* ---- the report ---- */
 
 static marey_status read_all(struct marey__epochs *epochs, const struct marey__request *request)
 {
@@ -355,13 +355,13 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
            (ranges == NULL || marey_table_n_rows(marey_report_table(ranges, "epochs")) != 0);
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"first", MAREY_SETTING_FLAG, NULL, "the first epoch counts in averages as well"},
 };
 
-/* The summary has tables `epochs` and `phases` as well. */
+/* The summary also has tables `epochs` and `phases`. */
 static const struct marey__page_table page_tables[] = {{"epochs", "epoch times"},
                                                        {"averages", "epoch averages"},
                                                        {"phases", "phases of epochs"},

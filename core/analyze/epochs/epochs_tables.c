@@ -1,12 +1,12 @@
 /*
- * Epochs as tables. `run` counts processes with one run id from 1, by the time of their start.
+ * The tables of epochs. `run` numbers run ids from 1, by start time.
  *
- * In `epochs`, duration_ns is that of the slowest rank, samples are those of all ranks, and the rate is one over the
- * other. slowest_rank is null where no rank stands out: one does when it takes 2 % longer than the mean of the others, by
- * behind_ns. Ranks that wait for one another take equally long; of those it is the one whose time outside backward and
- * optimizer, where they wait, does. slowest_in is the phase in which it took more than the others. The first row of a run
- * in `averages` is of no rank: for each epoch its slowest rank. `phases` also has the program's own names; `other` in the
- * other tables is the time in none of the seven. note: "first", "not ended", "events lost".
+ * In `epochs`, duration_ns is that of the slowest rank, samples are those of all ranks, and the rate is samples over
+ * duration. slowest_rank is null if no rank stands out: it must take 2 % longer than the mean of the others, by
+ * behind_ns. Ranks that wait for one another take equally long; for those, only time outside backward and optimizer
+ * counts, where they wait. slowest_in is the phase with the largest excess over the others. The first row of a run
+ * in `averages` is over the slowest rank of each epoch. `phases` includes the program's own names; `other` in the
+ * other tables is the time outside the seven phases. note: "first", "not ended", "events lost".
  */
 #include <inttypes.h>
 #include <math.h>
@@ -68,7 +68,7 @@ const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES] =
 
 /* ---- cells ---- */
 
-/* Samples, and how many in a second. */
+/* Samples per second. */
 static double rate(double samples, double ns)
 {
     return ns > 0 ? samples / ns * 1e9 : 0;
@@ -145,7 +145,7 @@ static void put_rank_row(marey_table *table, const struct marey__epoch_time *tim
 
 /* ---- averages ---- */
 
-/* What was added up over the epochs of a rank, or over the slowest rank of each. */
+/* Sums over the epochs of a rank, or over the slowest rank of each epoch. */
 struct average {
     struct values ns;
     double phase_ns[MAREY__N_PHASES], samples, samples_ns;
@@ -181,7 +181,7 @@ static double samples_of(const struct marey__epochs *epochs, const struct marey_
     return samples;
 }
 
-/* Groups of one run, which stand side by side. */
+/* Groups of one run, which are adjacent. */
 struct run {
     const struct marey__epoch_group *groups;
     size_t n;
@@ -193,7 +193,7 @@ static bool is_of_rank(const struct marey__epoch_time *time, const struct marey_
     return whose->rank >= 0 ? time->process->rank == whose->rank : time->process == whose;
 }
 
-/* Over the epochs of the rank of a process; NULL: over the slowest rank of each epoch. */
+/* Average over the epochs of the rank of `process`; NULL: over the slowest rank of each epoch. */
 static bool put_average_of(const struct marey__epochs *epochs, const struct run *run,
                            const struct marey_process *whose)
 {
@@ -220,7 +220,7 @@ static bool put_average_of(const struct marey__epochs *epochs, const struct run 
     return done;
 }
 
-/* Ranks in their order; those that have none by their start. */
+/* By rank; processes without a rank by start. */
 static bool is_before(const struct marey_process *a, const struct marey_process *b)
 {
     if (a->rank != b->rank || a->rank >= 0)
@@ -263,7 +263,7 @@ static uint64_t ns_of_name(const struct marey__epochs *epochs, const struct mare
     return 0;
 }
 
-/* `name` MAREY__NO_NAME: time in no phase. Phases that the run does not have give no row. */
+/* `name` MAREY__NO_NAME: time in no phase. Phases missing in the run give no row. */
 static bool put_phase(const struct marey__epochs *epochs, const struct run *run, uint32_t name)
 {
     marey_table *table = epochs->tables[MAREY__EPOCHS_PHASES];
@@ -328,7 +328,7 @@ static void put_notes(const struct marey__epochs *epochs, const struct run *run)
                         run->number + 1);
 }
 
-/* ---- all ---- */
+/* ---- all tables ---- */
 
 static bool put_run(const struct marey__epochs *epochs, const struct run *run)
 {

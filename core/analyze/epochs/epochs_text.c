@@ -1,4 +1,4 @@
-/* Epochs for a terminal. The first lines are the answer; tables follow, without columns that say nothing. */
+/* Epochs for a terminal. The first lines are the result; tables follow, without columns that have no values. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static marey_status put_run(struct marey__answer *answer, size_t row)
     return marey__lines_end(&answer->lines);
 }
 
-/* The rank that was the slowest most often, if any stands out in half of the epochs; 0: none. */
+/* The rank that was the slowest most often, if any rank stands out in half of the epochs; 0: none. */
 static size_t slowest_row(const marey_table *averages, size_t row)
 {
     const uint64_t run = marey__cell_of(averages, row, "run").as.u64;
@@ -83,7 +83,7 @@ static size_t slowest_row(const marey_table *averages, size_t row)
     return n_most * 2 >= n ? most : 0;
 }
 
-/* By how much on average, over the epochs in which it was the slowest; and in what, where that is one phase in most of them. */
+/* The mean excess over the epochs in which it was the slowest, and the phase, if it is the same in most of them. */
 static marey_status put_slowest(struct marey__answer *answer, size_t row)
 {
     const marey_table *averages = answer->report->tables[MAREY__EPOCHS_AVERAGES],
@@ -144,7 +144,7 @@ static bool is_empty(const struct marey_cell *cell, const struct marey_column *c
            (column->unit == MAREY_UNIT_NS && cell->as.u64 == 0);
 }
 
-/* Nothing to compare: the average of all is that of the one. */
+/* With a single rank, the average over all is that of the rank. */
 static bool has_one_rank(const struct marey__answer *answer)
 {
     return marey_table_n_rows(answer->report->tables[MAREY__EPOCHS_AVERAGES]) == 2;
@@ -190,11 +190,11 @@ static marey_status put_table(struct marey__answer *answer, enum marey__epoch_ta
                                             .options = answer->options,
                                             .hides = says_nothing,
                                             .ctx = answer};
-    MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty one */
+    MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty line */
     return marey__report_draw(&answer->lines, &view);
 }
 
-/* ---- all ---- */
+/* ---- all lines ---- */
 
 marey_status marey__epochs_text(struct marey__answer *answer)
 {

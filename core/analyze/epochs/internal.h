@@ -1,16 +1,16 @@
 /*
- * epochs: how long an epoch takes, on which rank, in which phases.
+ * epochs: durations of epochs, by rank and phase.
  *
- *   logs ── epochs.c ── times: one for each epoch of a process, with its phases; which count ── epochs_tables.c
+ *   logs ── epochs.c ── times: one per epoch of a process, with its phases ── epochs_tables.c
  *        ── epochs_text.c
  *
  * Input: recordings of programs that mark epochs and phases (<marey/iteration.h>). Output: a report of five tables.
- * Each moment of an epoch belongs to the phase that was open then, or to none, so the times of phases and `other` add up
+ * The time of an epoch belongs to the open phase, or to none, so the times of phases and `other` add up
  * to the epoch, to the nanosecond. The time of an epoch is that of its slowest rank. The first epoch of each process is
- * warm-up and left out of averages, unless there is no other or the setting "first" is on; nor does an epoch that was not
- * ended or in which events were lost. Knows neither the command line nor the page: the entry is in epochs.c.
+ * warm-up and excluded from averages, unless there is no other or the setting "first" is on; so are epochs that did not end
+ * or that lost events. Does not know the command line or the page: the registry entry is in epochs.c.
  *
- * Memory: some 200 bytes for each epoch of a process.
+ * Memory: about 200 bytes per epoch of a process.
  */
 #ifndef MAREY_EPOCHS_INTERNAL_H
 #define MAREY_EPOCHS_INTERNAL_H
@@ -18,7 +18,7 @@
 #include "analyze/walk/internal.h"
 #include "report/internal.h"
 
-/* The phases that have a column, in the order of a training step; then what is in none of them. */
+/* The phases with a column, in the order of a training step; then the time outside of them. */
 enum marey__epoch_phase {
     MAREY__PHASE_DATA,
     MAREY__PHASE_FORWARD,
@@ -34,14 +34,14 @@ extern const char *const marey__epoch_phase_names[MAREY__N_PHASES];
 
 /* A phase within an epoch. */
 struct marey__epoch_part {
-    uint32_t name; /* in marey__epochs.names, where the seven come first */
+    uint32_t name; /* index in marey__epochs.names, which starts with the seven */
     uint64_t ns, count;
 };
 
 enum marey__epoch_flag {
     MAREY__EPOCH_FIRST = 1, /* of its process */
     MAREY__EPOCH_OPEN = 2,  /* never ended */
-    MAREY__EPOCH_CUT = 4,   /* events were lost in it */
+    MAREY__EPOCH_CUT = 4,   /* lost events */
     MAREY__EPOCH_COUNTS = 8,
 };
 
@@ -49,7 +49,7 @@ enum marey__epoch_flag {
 struct marey__epoch_time {
     const struct marey_process *process;
     uint64_t number, ns, n_iterations;
-    double samples; /* 0: not known */
+    double samples; /* 0: unknown */
     uint64_t phase_ns[MAREY__N_PHASES];
     size_t first_part, n_parts; /* in marey__epochs.parts */
     uint32_t run, flags;
@@ -59,9 +59,9 @@ struct marey__epoch_time {
 struct marey__epoch_group {
     size_t first, n;
     bool counts;
-    size_t longest;     /* which of the times */
-    size_t slowest;     /* the one that stands out; SIZE_MAX: none does */
-    uint64_t behind_ns; /* by how much */
+    size_t longest;     /* index of the time */
+    size_t slowest;     /* index of the one that stands out; SIZE_MAX: none */
+    uint64_t behind_ns; /* its excess */
     enum marey__epoch_phase slowest_in;
 };
 
@@ -74,7 +74,7 @@ enum marey__epoch_table {
     MAREY__N_EPOCH_TABLES,
 };
 
-/* Epochs in the making. */
+/* State of making the report. */
 struct marey__epochs {
     marey_table *const *tables; /* of the report, by enum marey__epoch_table */
     bool with_first;
@@ -88,13 +88,13 @@ struct marey__epochs {
     struct marey__names names;
 };
 
-/* Whole nanoseconds; a damaged log may have times that no sum of them holds. */
+/* Whole nanoseconds; saturates for times from a damaged log. */
 static inline uint64_t marey__epoch_ns(double ns)
 {
     return ns < 0x1p63 ? (uint64_t)(ns + 0.5) : UINT64_MAX;
 }
 
-/* epochs_tables.c: the definitions, and the rows. Returns false on out of memory. */
+/* epochs_tables.c: definitions and rows. Returns false on out of memory. */
 extern const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES];
 MAREY_WARN_UNUSED bool marey__epochs_fill(const struct marey__epochs *epochs);
 

@@ -1,5 +1,5 @@
 /*
- * memory: what was allocated when and where, and what stayed allocated.
+ * memory: allocations by time and place, live memory, leaks.
  *
  *   memory_recording.c   recordings: samples, resident memory, phases, iterations
  *   memory_cuda.c        recordings: CUDA memory from CUPTI
@@ -24,20 +24,20 @@
 #include <marey/memory_timeline.h>
 #include <marey/table.h>
 
-#define MAREY__ALIVE UINT64_MAX /* the end of a block that was not freed */
+#define MAREY__ALIVE UINT64_MAX /* end of a block that was not freed */
 #define MAREY__NO_STACK UINT32_MAX
 
-/* A block, or what a sampled one represents. */
+/* A block, or the blocks that a sample represents. */
 struct marey__held_block {
     uint64_t begin_ns, end_ns;
-    double bytes, count, variance; /* the last of `bytes`; 0: it is exact */
+    double bytes, count, variance; /* variance of `bytes`; 0: exact */
     uint32_t stack;                /* MAREY__NO_STACK: unknown */
     uint32_t where;                /* memory_where.c: a number of the report's names */
-    bool is_before;                /* it was there before anything was given */
+    bool is_before;                /* allocated before recording started */
     uint32_t category, module;     /* numbers of the report's names; MAREY__NO_NAME: none */
 };
 
-/* How much there was of something, by time. */
+/* A quantity by time. */
 struct marey__memory_readings {
     struct marey__memory_reading {
         uint64_t ns;
@@ -46,7 +46,7 @@ struct marey__memory_readings {
     size_t n, cap;
 };
 
-/* Phases and iterations. */
+/* A phase or an iteration. */
 struct marey__held_span {
     uint64_t begin_ns, end_ns;
     uint32_t name; /* of a phase, a number of the report's names */
@@ -56,31 +56,31 @@ struct marey__held_spans {
     size_t n, cap;
 };
 
-/* One heap: the memory of a process, or of a device as one process used it. */
+/* One heap: the memory of a process, or of a device as used by one process. */
 struct marey__memory_pool {
     int64_t pid;
     int32_t rank;       /* -1: unknown */
     char device[24];    /* "host", "cuda:0" */
-    const char *source; /* where it is from; static */
+    const char *source; /* data source; static */
     uint64_t first_ns, last_ns;
     uint64_t interval,
-        last_interval; /* bytes between two samples, at first and at last; 0 and 1: all blocks are here */
+        last_interval; /* bytes between two samples, at the start and at the end; 0 and 1: all blocks are recorded */
     uint64_t n_samples, n_dropped, n_unfollowed, cost_ns;
     struct marey__held_block *blocks; /* by begin */
     size_t n_blocks, blocks_cap;
     struct marey__held_spans phases, iterations;
     struct marey__memory_readings resident,
         reserved;                /* of the process; of torch's allocator for the device */
-    double peak_resident, limit; /* as the kernel says; 0: not known */
-    bool is_ordered;             /* times are numbers of events, not nanoseconds */
+    double peak_resident, limit; /* from the kernel; 0: unknown */
+    bool is_ordered;             /* times are numbers of events instead of nanoseconds */
 
     /* memory_peak.c */
     uint64_t peak_ns;
     double peak_bytes, peak_plus_minus, end_bytes;
-    /* A snapshot's last state; `has_segments` where there is one. */
+    /* A snapshot's final state, if `has_segments`. */
     bool has_segments;
     double segment_bytes, allocated_bytes, inactive_bytes, largest_free;
-    double whole_bytes; /* of inactive_bytes, those in segments that nothing else is in */
+    double whole_bytes; /* inactive_bytes in segments without any active block */
     uint64_t n_segments, n_free;
 };
 
@@ -103,17 +103,17 @@ enum marey__memory_table {
     MAREY__N_MEMORY_TABLES,
 };
 
-/* A report of memory in the making. */
+/* State of making a report of memory. */
 struct marey__memory_report {
     struct {
-        const char *filter; /* of stacks by any of their frames; NULL: all */
-        uint32_t n_stacks;  /* rows of `stacks` and of `growth` for each pool */
+        const char *filter; /* of stacks, by any of their frames; NULL: all */
+        uint32_t n_stacks;  /* rows of `stacks` and `growth` per pool */
     } options;
     struct marey__memory_pool *pools;
     size_t n_pools, pools_cap;
     struct marey__names names; /* frames, phases, categories, modules */
-    struct marey__arena texts; /* of them */
-    uint8_t *codes;            /* enum marey__frame_code of those that are frames, by name */
+    struct marey__arena texts; /* storage of the names */
+    uint8_t *codes;            /* enum marey__frame_code of names that are frames, by name */
     size_t codes_cap;
     struct marey__memory_stack *stacks;
     size_t n_stacks, stacks_cap;
@@ -122,9 +122,9 @@ struct marey__memory_report {
     marey_table *const *tables; /* of the report, by enum marey__memory_table */
 };
 
-/* The number of a text, which is copied; MAREY__NO_NAME on out of memory. */
+/* The number of a text, which is copied if new; MAREY__NO_NAME on out of memory. */
 uint32_t marey__memory_name(struct marey__memory_report *report, const char *text, size_t len);
-/* A new pool, zeroed; NULL on out of memory. Pools move when another is added. */
+/* A new pool, zeroed; NULL on out of memory. Adding one moves earlier pools. */
 struct marey__memory_pool *marey__memory_pool_add(struct marey__memory_report *report);
 bool marey__memory_block_add(struct marey__memory_pool *pool, const struct marey__held_block *block);
 bool marey__memory_reading_add(struct marey__memory_readings *readings, uint64_t ns, double bytes);
@@ -141,14 +141,14 @@ uint32_t marey__memory_stack_add(struct marey__memory_report *report, const uint
 /* A frame: "forward (model.py:12)". `file` is a whole path, or empty; MAREY__NO_NAME on out of memory. */
 uint32_t marey__memory_frame(struct marey__memory_report *report, const char *function, size_t len,
                              const char *file, int64_t line);
-/* A frame whose text is known: "torch/nn/modules/linear.py(134): forward". */
+/* A frame given as text: "torch/nn/modules/linear.py(134): forward". */
 uint32_t marey__memory_frame_text(struct marey__memory_report *report, const char *text, size_t len);
 
 /* ---- sources ---- */
 
 MAREY_WARN_UNUSED marey_status marey__memory_read_recording(struct marey__memory_report *report,
                                                             marey_recording *recording);
-/* Pools of what CUPTI told of CUDA's memory, where it told anything. */
+/* Add pools of CUDA memory recorded by CUPTI, if any. */
 MAREY_WARN_UNUSED marey_status marey__memory_read_cuda(struct marey__memory_report *report,
                                                        marey_recording *recording,
                                                        const struct marey_process *process);
@@ -157,40 +157,45 @@ MAREY_WARN_UNUSED marey_status marey__memory_read_snapshot(struct marey__memory_
 MAREY_WARN_UNUSED marey_status marey__memory_read_trace(struct marey__memory_report *report,
                                                         const char *path);
 
-/* A report of a snapshot's bytes, called `name` in sentences. In memory_report.c. */
+/* A report of a snapshot in memory, called `name` in messages. In memory_report.c. */
 MAREY_WARN_UNUSED marey_status marey__memory_report_bytes(const char *name, const void *bytes,
                                                           size_t len, marey_report **out);
 /* ---- memory_where.c ---- */
 
 enum marey__frame_code {
     MAREY__FRAME_NATIVE,
-    MAREY__FRAME_LIBRARY, /* Python's, of an installed package */
-    MAREY__FRAME_OWN,     /* Python's, of the program itself */
+    MAREY__FRAME_LIBRARY, /* Python, of an installed package */
+    MAREY__FRAME_OWN,     /* Python, of the program */
 };
-/* Fill in each block's `where`. Returns false on out of memory. */
+/* Set each block's `where`. Returns false on out of memory. */
 bool marey__memory_find_where(struct marey__memory_report *report);
 
 /* ---- memory_peak.c ---- */
 
-/* Sort the blocks and find the peak, of blocks or, where there are none, of what is reserved. Returns false on out of memory. */
+/*
+ * Sort the blocks and find the peak, of blocks or, if there are none, of reserved memory. Returns false on out of
+ * memory.
+ */
 bool marey__memory_find_peak(struct marey__memory_pool *pool);
-/* Rows of phases, and of what was alive at the peak, into the report's tables. Returns false on out of memory. */
+/* Add rows of phases and of live memory at the peak to the tables. Returns false on out of memory. */
 bool marey__memory_put_phases(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool);
 bool marey__memory_put_alive(struct marey__memory_report *report,
                              const struct marey__memory_pool *pool);
 
-/* Rows of what was alive over time. Returns false on out of memory. */
+/* Add rows of live memory over time. Returns false on out of memory. */
 bool marey__memory_put_live(struct marey__memory_report *report,
                             const struct marey__memory_pool *pool);
 
 /* ---- memory_growth.c ---- */
 
-/* Points (in steps of 1) and the line through them. */
+/* A line through points at distance 1. */
 struct marey__memory_line {
-    double slope, low, high; /* for a step; the latter two with 95 % confidence */
+    double slope, low, high; /* slope per step; low and high with 95 % confidence */
 };
-/* By medians of slopes, so that some points may be anything. `n` at least 3, at most MAREY__LINE_POINTS. Returns false on out of memory. */
+/*
+ * By medians of slopes, which tolerates outliers. `n` is from 3 to MAREY__LINE_POINTS. Returns false on out of memory.
+ */
 enum { MAREY__LINE_POINTS = 400 };
 MAREY_WARN_UNUSED bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *out);
 bool marey__memory_put_growth(struct marey__memory_report *report,
@@ -202,53 +207,53 @@ marey__put_answer marey__memory_text;
 /* ---- memory_tables.c ---- */
 
 extern const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES];
-/* The first three cells of each row: whose it is. A name of the report. */
+/* The first three cells of each row, which identify the pool. A name of the report. */
 #define MAREY__MEMORY_WHOSE(pool)                                                                  \
     RANK_OF((pool)->rank), RANK_OF((pool)->pid > 0 ? (pool)->pid : -1), STRING((pool)->device)
 #define MAREY__MEMORY_NAME(report, number)                                                         \
     STRING_N((report)->names.names[number].text, (report)->names.names[number].len)
 void marey__memory_put_pool(struct marey__memory_report *report,
                             const struct marey__memory_pool *pool);
-/* When something was, since the begin; null where that is not known, or timestamps have no time. */
+/* Seconds since the start; null if unknown, or if timestamps are only ordered. */
 struct marey__cell marey__memory_moment(const struct marey__memory_pool *pool, uint64_t ns,
                                         bool is_known);
 void marey__memory_put_resident(struct marey__memory_report *report,
                                 const struct marey__memory_pool *pool);
-/* A stack, the innermost frame first, " < " between them; null for none. */
+/* A stack, the innermost frame first, separated by " < "; null for none. */
 void marey__memory_put_stack(marey_table *table, const struct marey__memory_report *report,
                              uint32_t stack);
 
 /* ==== memory_timeline ==== */
 
 /*
- * The memory of a trace over time: allocations with a begin, an end and a category.
+ * The memory of a trace over time: blocks with a begin, an end and a category.
  *
  *   torchtrace: [memory] events, operators, annotations, roles
  *     memory_timeline_blocks.c ── an allocation and its release become a block; roles name blocks
  *     memory_timeline_phases.c ── the phase and the operator at a timestamp; the category of a block
- *     memory_timeline.c        ── all of it, then blocks' begins and ends in order, with the peak of each device
- *     memory_timeline_tables.c ── the same of the peaks, as tables
+ *     memory_timeline.c        ── the timeline: blocks' begins and ends in order, with the peak of each device
+ *     memory_timeline_tables.c ── the peaks, as tables
  *   presenters: memory_json_out.c, memory_page_out.c, memory_snapshot_out.c
  *
  * docs/internals/memory-categories.md has the rules and their limits.
  */
 
-/* Times of a block that was there before the first event, and of one that is there after the last. */
+/* Time of a block from before the first event; also, of one still alive after the last. */
 #define MAREY__MEMORY_BEFORE INT64_MIN
 #define MAREY__MEMORY_NEVER INT64_MAX
 #define MAREY__MEMORY_NONE UINT32_MAX
 
 struct marey__memory_block {
-    int64_t made_ns, freed_ns; /* Unix time, or one of the two above */
-    uint64_t address;          /* 0: what was there before and is known by the device's sum alone */
+    int64_t made_ns, freed_ns; /* Unix time, or one of the constants above */
+    uint64_t address; /* 0: memory from before the first event, known only from the device's sum */
     int64_t bytes;
-    marey__torch_id stack, freed_stack; /* where it was made and released */
-    marey__torch_id name;               /* by a role: "fc.weight"; 0: none */
-    uint32_t device;                    /* of the timeline's */
-    uint32_t thread;                    /* that made it, of the trace's */
-    uint32_t made_event, freed_event; /* of the trace's memory events; NONE: no event reports it */
-    uint32_t made_change, freed_change; /* of the device's changes; NONE: it was not released */
-    uint32_t older;                     /* the block at the same place before it, or NONE */
+    marey__torch_id stack, freed_stack; /* of allocation and release */
+    marey__torch_id name;               /* from a role: "fc.weight"; 0: none */
+    uint32_t device;                    /* index in the timeline */
+    uint32_t thread;                    /* allocating thread, index in the trace */
+    uint32_t made_event, freed_event;   /* memory events of the trace; NONE: not recorded */
+    uint32_t made_change, freed_change; /* changes of the device; NONE: not released */
+    uint32_t older;                     /* the previous block at the same address, or NONE */
     uint8_t category;                   /* enum marey_memory_category */
     uint8_t has_role;
 };
@@ -269,7 +274,7 @@ struct marey__memory_span {
     int64_t begin_ns, end_ns;
     uint8_t phase; /* enum marey__memory_phase */
 };
-/* From an instant on, until the next piece begins: the innermost span, NONE for no phase. */
+/* The innermost span from a time until the next piece; NONE for no phase. */
 struct marey__memory_piece {
     int64_t begin_ns;
     uint32_t span;
@@ -279,67 +284,67 @@ struct marey__memory_phases {
     size_t n_spans, spans_cap;
     struct marey__memory_piece *pieces; /* by begin */
     size_t n_pieces, pieces_cap;
-    struct marey__memory_span *operators; /* outermost ones, by thread, then begin; their phase says nothing */
+    struct marey__memory_span *operators; /* outermost ones, by thread, then begin; their phase is not used */
     size_t n_operators, operators_cap;
-    size_t *first_operator; /* by thread, and one more: where its operators begin */
+    size_t *first_operator; /* by thread plus one: index of its first operator */
 };
 /* ---- the timeline ---- */
 
-/* A block begins or ends. */
+/* The begin or end of a block. */
 struct marey__memory_change {
     uint32_t block;
     bool is_end;
 };
 
 struct marey__memory_device {
-    int32_t type, id; /* as torch numbers them: 0 CPU, 1 CUDA; the CPU's id is -1 */
-    struct marey__memory_change *changes; /* by time; those that were there before come first */
+    int32_t type, id;                     /* torch's numbers: 0 CPU, 1 CUDA; the CPU's id is -1 */
+    struct marey__memory_change *changes; /* by time; blocks from before the first event come first */
     size_t n_changes;
-    size_t n_before;        /* of them, for blocks that were there before */
-    int64_t peak_bytes;     /* the most there was at once, */
-    size_t peak_change;     /* from this change on. 0 of 0 changes: none */
-    int64_t reserved_bytes; /* the most that the allocator had taken, 0 where it is not reported */
+    size_t n_before;        /* number of changes for blocks from before the first event */
+    int64_t peak_bytes;     /* maximum bytes at one time, */
+    size_t peak_change;     /* reached at this change; 0 without changes */
+    int64_t reserved_bytes; /* maximum reserved by the allocator; 0 if not recorded */
 };
 
 struct marey__memory_timeline {
-    const struct marey__torch_trace *trace; /* lent */
+    const struct marey__torch_trace *trace; /* borrowed */
     struct marey__memory_block *blocks;
     size_t n_blocks, blocks_cap;
     struct marey__memory_device *devices; /* by type, then id: the CPU first */
     size_t n_devices, devices_cap;
-    struct marey__memory_change *changes; /* of all devices, in one piece */
+    struct marey__memory_change *changes; /* of all devices, in one array */
     struct marey__memory_phases phases;
-    int64_t n_bytes; /* of all blocks together: as long as it fits, every sum of some of them does */
-    uint64_t n_lost; /* releases of what was never made, and blocks whose release was not recorded */
+    int64_t n_bytes; /* sum over all blocks; as it does not overflow, no partial sum does */
+    uint64_t n_lost; /* releases without an allocation, and blocks without a recorded release */
 };
 
 /* "CPU", "GPU 0", "device 20:1". */
 void marey__memory_device_name(const struct marey__memory_device *device, char name[32]);
-/* The device whose memory is asked for first: the first GPU, else the CPU. Only of a timeline that has devices. */
+/* The default device: the first GPU, else the CPU. The timeline must have devices. */
 const struct marey__memory_device *
 marey__memory_main_device(const struct marey__memory_timeline *timeline);
-/* When a change was, MAREY__MEMORY_BEFORE for what was there before. */
+/* The time of a change; MAREY__MEMORY_BEFORE for blocks from before the first event. */
 int64_t marey__memory_change_ns(const struct marey__memory_timeline *timeline,
                                 const struct marey__memory_change *change);
 
-/* ---- inside ---- */
+/* ---- internal to memory ---- */
 
-/* Blocks and devices of the trace's events and roles, in no order that is promised. Returns false on out of memory. */
+/* Create blocks and devices from the trace's events and roles, unordered. Returns false on out of memory. */
 bool marey__memory_make_blocks(struct marey__memory_timeline *timeline);
 
-/* Returns false on out of memory; fini in any case. */
+/* Returns false on out of memory; call fini in any case. */
 bool marey__memory_phases_init(struct marey__memory_phases *phases,
                                const struct marey__torch_trace *trace);
 void marey__memory_phases_fini(struct marey__memory_phases *phases);
 /* The span at a timestamp, or NULL. */
 const struct marey__memory_span *marey__memory_span_at(const struct marey__memory_phases *phases,
                                                        int64_t ns);
-/* Give each block without a role its category, by the timeline's phases. Returns false on out of memory. */
+/* Set the category of each block without a role, by the timeline's phases. Returns false on out of memory. */
 bool marey__memory_classify(struct marey__memory_timeline *timeline);
 
 /* Snapshots of torch's allocator, from bytes. */
 
-/* Pools of the devices that a snapshot, called `name` in sentences, reports of. MAREY_EFORMAT, MAREY_ENOMEM. */
+/* Add a pool per device in a snapshot, called `name` in messages. Fails with MAREY_EFORMAT or MAREY_ENOMEM. */
 MAREY_WARN_UNUSED marey_status marey__memory_take_snapshot(struct marey__memory_report *report,
                                                            const char *name, const void *bytes,
                                                            size_t len);

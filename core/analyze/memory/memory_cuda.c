@@ -1,16 +1,16 @@
 /*
- * Memory of CUDA devices as CUPTI reports it, from a recording of `marey run --gpu`: each cudaMalloc and cudaFree, and what asks the
- * driver for memory by other names. Who asked is known by the correlation of the call: its range and those around it.
- * A library that keeps memory of its own, as torch does, is seen when it asks for more.
+ * Memory of CUDA devices as reported by CUPTI, from a recording of `marey run --gpu`: each cudaMalloc and cudaFree, and
+ * other calls that allocate from the driver. The correlation of the call leads to its ranges. A caching library such as
+ * torch is seen only when it requests more.
  */
 #include "analyze/memory/internal.h"
 
 enum { MAX_FRAMES = 32 };
 
-/* Memory that is taken, or given back. */
+/* An allocation or a release. */
 struct operation {
     uint64_t ns, address, bytes, correlation;
-    size_t number; /* as they were read: of one timestamp the earlier comes first */
+    size_t number; /* in reading order, which decides at equal timestamps */
     uint32_t site;
     int32_t device;
 };
@@ -29,7 +29,7 @@ struct reading {
     size_t n_operations, operations_cap;
     struct asked *asked;
     size_t n_asked, asked_cap;
-    struct marey__names chains; /* frames of stacks, as bytes: the same is kept once */
+    struct marey__names chains; /* frames of stacks, as bytes, each once */
     struct marey__arena chain_texts;
     uint32_t *stacks; /* by chain */
     size_t stacks_cap;
@@ -43,7 +43,7 @@ static const struct marey_site_info *site_of(const struct reading *r, uint32_t s
                                 site <= r->process->n_sites ? site : 0);
 }
 
-/* ---- what is read ---- */
+/* ---- reading ---- */
 
 static bool take_operation(struct reading *r, const struct marey_batch *batch,
                            const uint64_t *words, uint64_t ns)
@@ -65,7 +65,7 @@ static bool take_operation(struct reading *r, const struct marey_batch *batch,
     return MAREY__PUSH(r->operations, r->n_operations, r->operations_cap, operation);
 }
 
-/* The ranges that are open on a thread, the innermost first, as a stack of the report. */
+/* The open ranges of a thread, the innermost first, as a stack of the report. */
 static bool stack_of(struct reading *r, const struct marey__lane_stack *lane, uint32_t *stack)
 {
     uint32_t names[MAX_FRAMES];
@@ -133,7 +133,7 @@ static uint32_t who_asked(const struct reading *r, uint64_t correlation)
     return found != NULL ? found->stack : MAREY__NO_STACK;
 }
 
-/* "Device" of "take Device memory"; true when it is taken. */
+/* "Device" of "take Device memory"; returns true for an allocation. */
 static bool read_site(const struct marey_site_info *site, const char **kind, size_t *len)
 {
     static const char take[] = "take ", give[] = "give back ", memory[] = " memory";
@@ -147,7 +147,7 @@ static bool read_site(const struct marey_site_info *site, const char **kind, siz
     return is_taken;
 }
 
-/* Memory of the host that CUDA made is not a device's. */
+/* Host memory allocated by CUDA does not count for a device. */
 static bool is_host(const char *kind, size_t len)
 {
     return marey__text_is(kind, len, "Pinned") || marey__text_is(kind, len, "Pageable");
@@ -176,7 +176,7 @@ static struct marey__memory_pool *pool_of(struct reading *r, size_t first, int32
     return pool;
 }
 
-/* One place after the other: what is taken there is given back by the next operation. */
+/* One address after another: an allocation ends at the next operation there. */
 static bool add_blocks(struct reading *r, size_t first_pool)
 {
     for (size_t i = 0; i < r->n_operations; i++) {

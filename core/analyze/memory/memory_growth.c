@@ -1,7 +1,8 @@
 /*
- * What grows. Points are taken at the ends of iterations, where a loop that leaks nothing holds the same each time; without
- * iterations, at even times. Warm-up is left out: the first fifth, and imports. The line through the points is by medians, so
- * that a checkpoint now and then does not tilt it. Growth is a leak only where it goes on to the end.
+ * Finds growth. Points are taken at the ends of iterations, where a loop without leaks always holds the same memory;
+ * without iterations, at even times. Warm-up is excluded: the first fifth, and imports. The line through the points
+ * uses medians, so that an occasional checkpoint does not tilt it. Growth counts as a leak only if it continues to the
+ * end.
  */
 #include <math.h>
 
@@ -9,7 +10,7 @@
 
 enum { N_SLICES = 50, LEAST_POINTS = 8, LEAST_GROWTH = 1 << 20, NS_A_SECOND = 1000000000 };
 
-/* Theil and Sen's median of slopes, with Kendall's interval. */
+/* Theil-Sen slope, with Kendall's interval. */
 bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *out)
 {
     const size_t n_slopes = n * (n - 1) / 2;
@@ -36,11 +37,11 @@ bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *ou
 struct moments {
     uint64_t ns[MAREY__LINE_POINTS];
     size_t n;
-    double per; /* iterations, or seconds, from one to the next */
+    double per; /* iterations, or seconds, between two points */
     const char *unit;
 };
 
-/* Whether a stack was in an import: what that allocates stays, and is start-up. */
+/* Whether a stack is in an import, whose allocations are permanent and belong to start-up. */
 static bool is_import(const struct marey__memory_report *report, uint32_t stack)
 {
     if (stack >= report->n_stacks)
@@ -54,7 +55,10 @@ static bool is_import(const struct marey__memory_report *report, uint32_t stack)
     return false;
 }
 
-/* When imports were done but for a twentieth of what they allocate; the begin where there were none. Blocks are by begin. */
+/*
+ * When imports had made all but a twentieth of their allocations; the start if there were none. Blocks are sorted by
+ * begin.
+ */
 static uint64_t end_of_imports(const struct marey__memory_report *report,
                                const struct marey__memory_pool *pool)
 {
@@ -69,7 +73,7 @@ static uint64_t end_of_imports(const struct marey__memory_report *report,
     return pool->first_ns;
 }
 
-/* The first fifth warms up: caches fill, buffers get their sizes. */
+/* The first fifth is warm-up: caches fill, buffers get their sizes. */
 static void choose_iterations(const struct marey__memory_pool *pool, struct moments *m)
 {
     const size_t skip = MAREY__MIN(pool->iterations.n / 5, pool->iterations.n - LEAST_POINTS),
@@ -85,11 +89,11 @@ static void choose_times(const struct marey__memory_report *report,
 {
     const uint64_t whole = pool->last_ns - pool->first_ns,
                    begin = MAREY__MAX(pool->first_ns + whole / 5, end_of_imports(report, pool));
-    /* Less is how a program starts: what that comes to in a second, nobody knows. */
+    /* A shorter time is start-up and allows no extrapolation to a second. */
     if (whole < NS_A_SECOND || pool->last_ns - begin < NS_A_SECOND / 2)
         return;
     const double span = (double)(pool->last_ns - begin);
-    for (size_t i = 0; i < N_SLICES; i++) /* without the very end, where a program frees */
+    for (size_t i = 0; i < N_SLICES; i++) /* without the very end, where a program frees memory */
         m->ns[m->n++] = begin + (uint64_t)(span * ((double)i + 0.5) / N_SLICES);
     m->per = span / N_SLICES / 1e9;
     m->unit = "second";
@@ -105,7 +109,7 @@ static void choose_moments(const struct marey__memory_report *report,
         choose_times(report, pool, m);
 }
 
-/* How many timestamps lie before `ns`. */
+/* The number of timestamps before `ns`. */
 static size_t n_before(const struct moments *m, uint64_t ns)
 {
     size_t n;
@@ -115,13 +119,16 @@ static size_t n_before(const struct moments *m, uint64_t ns)
 
 /* ---- rows ---- */
 
-/* What is allocated at one place. */
+/* Memory allocated at one place. */
 struct grown {
     double bytes, largest;
-    uint32_t where, stack; /* the latter of its largest block */
+    uint32_t where, stack; /* of its largest block */
 };
 
-/* Points before a program that ends frees what it had: without those of the last tenth that are far below the highest. */
+/*
+ * The number of points before an ending program frees its memory: excludes points in the last tenth far below the
+ * maximum.
+ */
 static size_t n_until_teardown(const double *y, size_t n)
 {
     const size_t fewest = n - n / 10;
@@ -142,8 +149,9 @@ static double least_of(const double *y, size_t n)
 }
 
 /*
- * Whether `n` points grow to their end: a cache that fills and stops is flat in the last half or quarter, and what goes up
- * and down again returns to its floor. `blur`: what the samples of a half may be off by. Returns false on out of memory, in `*is`, too.
+ * Whether `n` points grow until the end: a cache that fills and stops is flat in the last half or quarter, and
+ * temporary growth returns to its floor. `blur`: possible error of the samples in a half. Returns false on out of
+ * memory, also in `*is`.
  */
 static bool persists(const double *y, size_t n, double slope, double blur, bool *is)
 {
@@ -167,13 +175,13 @@ static bool put_row(struct marey__memory_report *report, const struct marey__mem
     marey_table *const table = report->tables[MAREY__MEMORY_GROWTH];
     struct marey__memory_line line;
     bool is_to_the_end;
-    /* Iterations are over before the program frees what it had. */
+    /* Iterations end before the program frees its memory. */
     const size_t n = pool->iterations.n >= LEAST_POINTS ? m->n : n_until_teardown(y, m->n);
     if (!marey__memory_line(y, n, &line) || !persists(y, n, line.slope, deviation, &is_to_the_end))
         return false;
     if (grown != NULL && line.slope <= 0)
         return true;
-    /* What the samples at the end may be off by tilts the line. */
+    /* The error of the samples at the end, as a slope. */
     const double blur = 2 * deviation / (double)(n - 1);
     line.low -= blur;
     line.high += blur;
@@ -187,7 +195,7 @@ static bool put_row(struct marey__memory_report *report, const struct marey__mem
     return true;
 }
 
-/* What one place, or all of them, has alive at each timestamp. */
+/* Live bytes of one place, or of all, at each timestamp. */
 static double series_of(const struct marey__memory_pool *pool, const struct moments *m,
                         uint32_t where, bool is_all, double *y)
 {
@@ -211,8 +219,8 @@ static double series_of(const struct marey__memory_pool *pool, const struct mome
 MAREY__ORDER(by_growth, struct grown, MAREY__DOWN(bytes) MAREY__UP(where))
 
 /*
- * Places by how much more of them is alive late than at the first timestamp. Not at the very last one: a program that ends may
- * have freed everything by then.
+ * Places sorted by the increase of their live memory from the first timestamp to a late one. The last one is not used:
+ * an ending program may have freed everything by then.
  */
 static struct grown *rank_places(const struct marey__memory_report *report,
                                  const struct marey__memory_pool *pool, const struct moments *m)

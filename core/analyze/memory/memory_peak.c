@@ -6,17 +6,17 @@
 /* One change of live memory. */
 struct edge {
     uint64_t ns;
-    double bytes, alive; /* the latter after it */
+    double bytes, alive; /* alive: afterwards */
 };
 
-/* At one timestamp what goes, goes first. */
+/* At equal timestamps, releases come first. */
 MAREY__ORDER(by_time, struct edge, MAREY__UP(ns) MAREY__UP(bytes))
 
 MAREY__ORDER(by_begin, struct marey__held_block, MAREY__UP(begin_ns))
 
 MAREY__ORDER(spans_by_begin, struct marey__held_span, MAREY__UP(begin_ns))
 
-/* Every change in order of time; free it. NULL on out of memory, and without blocks. */
+/* All changes in order of time; the caller frees them. NULL on out of memory, and without blocks. */
 static struct edge *edges_of(const struct marey__memory_pool *pool, size_t *n)
 {
     struct edge *const edges =
@@ -73,7 +73,7 @@ struct phase {
     double peak, resident;
 };
 
-/* The most that was alive between two timestamps. Phases may lie in one another. */
+/* The maximum between two timestamps. Phases may be nested. */
 static double highest(const struct edge *edges, size_t n, uint64_t begin_ns, uint64_t end_ns)
 {
     size_t at;
@@ -130,11 +130,11 @@ bool marey__memory_put_phases(struct marey__memory_report *report,
     return true;
 }
 
-/* ---- what was alive ---- */
+/* ---- live memory at the peak ---- */
 
 struct group {
-    uint32_t key;   /* a name; the last place: unknown */
-    uint32_t stack; /* that of its largest block */
+    uint32_t key;   /* a name; the last element: unknown */
+    uint32_t stack; /* of its largest block */
     double largest;
     double bytes, count, variance;
 };
@@ -156,7 +156,7 @@ static bool matches(const struct marey__memory_report *report, uint32_t stack)
     return false;
 }
 
-/* Blocks alive at the peak, grouped by one of their names, and "none". Free it; NULL on out of memory. */
+/* Blocks alive at the peak, grouped by one of their names, or none. The caller frees them; NULL on out of memory. */
 static struct group *group_by(const struct marey__memory_report *report,
                               const struct marey__memory_pool *pool, size_t field, bool is_filtered)
 {
@@ -192,7 +192,7 @@ static bool put_names(struct marey__memory_report *report, const struct marey__m
     struct group *const groups MAREY__FREED = group_by(report, pool, field, false);
     if (groups == NULL)
         return false;
-    /* A table of "unknown" alone says nothing. */
+    /* A table with only "unknown" is useless. */
     const bool is_known =
         report->names.n != 0 && (groups[0].key != UINT32_MAX || groups[1].bytes > 0);
     for (size_t i = 0; is_known && i <= report->names.n && groups[i].bytes > 0; i++) {
@@ -234,11 +234,11 @@ bool marey__memory_put_alive(struct marey__memory_report *report,
                                      put_stacks(report, pool));
 }
 
-/* ---- over time, in as many steps as a chart has room for ---- */
+/* ---- over time, in as many steps as a chart can show ---- */
 
 enum { N_SLICES = 500 };
 
-/* The slice that a timestamp is in. */
+/* The slice that contains a timestamp. */
 static size_t slice_of(const struct marey__memory_pool *pool, uint64_t ns)
 {
     const uint64_t span = pool->last_ns - pool->first_ns;
@@ -246,7 +246,7 @@ static size_t slice_of(const struct marey__memory_pool *pool, uint64_t ns)
     return MAREY__MIN((size_t)((double)at / (double)span * N_SLICES), (size_t)N_SLICES - 1);
 }
 
-/* The most alive in each slice, where something changes in it. */
+/* The maximum of each slice with a change. */
 static void put_rows(marey_table *table, const struct marey__memory_pool *pool,
                      const struct edge *edges, size_t n)
 {

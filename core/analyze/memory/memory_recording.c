@@ -15,14 +15,14 @@ struct reading {
     struct marey__memory_pool *pool;
     struct marey__progress progress;
     struct marey__elf_files *files;
-    uint32_t *frames; /* by site: its name, plus one; 0: not looked at */
+    uint32_t *frames; /* by site: its name, plus one; 0: not looked up yet */
     uint8_t *meters;  /* by site */
-    uint32_t *stacks; /* by number in the log: the report's, plus one; 0: not seen so far */
+    uint32_t *stacks; /* by the log's number: the report's, plus one; 0: not seen yet */
     size_t stacks_cap;
     struct number {
         uint64_t number;
         size_t block;
-    } * numbers; /* of blocks, as they came */
+    } * numbers; /* of blocks, in the order of reading */
     size_t n_numbers, numbers_cap;
     struct freed {
         uint64_t number, ns;
@@ -39,7 +39,7 @@ static const struct marey_site_info *site_of(const struct reading *r, uint32_t s
 
 /* ---- frames and stacks ---- */
 
-/* "work (leak)", "train (train.py:12)", "solver+0x12f" where the function is not known. */
+/* "work (leak)", "train (train.py:12)", "solver+0x12f" for an unknown function. */
 static uint32_t name_frame(struct reading *r, uint32_t site)
 {
     const struct marey_site_info *info = site_of(r, site);
@@ -157,7 +157,7 @@ static void end_blocks(struct reading *r)
     }
 }
 
-/* ---- what else there is ---- */
+/* ---- other records ---- */
 
 static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
 {

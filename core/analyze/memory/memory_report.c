@@ -1,4 +1,4 @@
-/* The report of memory: its sources, its names, and the way from pools to tables. */
+/* The report of memory: its sources, its names, and tables from pools. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ static marey_status read_file(struct marey__memory_report *report, const char *p
 
 enum { N_STACKS = 20 };
 
-/* ---- what sources fill ---- */
+/* ---- data filled by sources ---- */
 
 uint32_t marey__memory_name(struct marey__memory_report *report, const char *text, size_t len)
 {
@@ -108,7 +108,7 @@ uint32_t marey__memory_stack_add(struct marey__memory_report *report, const uint
     return (uint32_t)report->n_stacks++;
 }
 
-/* ---- from pools to tables ---- */
+/* ---- tables from pools ---- */
 
 MAREY__ORDER(readings_by_time, struct marey__memory_reading, MAREY__UP(ns))
 
@@ -183,7 +183,7 @@ marey_status marey__memory_report_bytes(const char *name, const void *bytes, siz
     return marey__report_make("memory", &request, out);
 }
 
-/* Memory was sampled, or CUPTI recorded allocations: the summary has those among its kernels. */
+/* Memory was sampled, or CUPTI recorded allocations, which are among the summary's kernels. */
 static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
     for (size_t r = 0; r < n; r++)
@@ -199,7 +199,7 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
     return false;
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"filter", MAREY_SETTING_TEXT, "PATTERN", "only stacks with a frame that matches"},

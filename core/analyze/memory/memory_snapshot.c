@@ -1,15 +1,15 @@
 /*
- * Memory of CUDA devices, from a snapshot of torch's allocator: its history of allocations, as far as it goes back, and the
- * segments as they were at the end. What lives at the end and has no allocation in the history was there before it.
+ * Memory of CUDA devices, from a snapshot of torch's allocator: its history of allocations, which may start late, and
+ * the final segments. Blocks alive at the end without an allocation in the history were allocated before it.
  */
 #include "analyze/memory/internal.h"
 #include "tensor/dumpfile/internal.h"
 
-/* Blocks that are allocated, by address. */
+/* Allocated blocks by address. */
 struct open_blocks {
     struct {
         uint64_t address;
-        size_t block; /* plus one; 0: none is there any more */
+        size_t block; /* plus one; 0: no longer allocated */
     } * items;
     size_t n, cap;
     struct marey__key_map by_address;
@@ -48,7 +48,7 @@ static const char *get_text(const struct marey__python_values *pickle, value dic
 
 /* ---- addresses ---- */
 
-/* Where the open block at an address is, plus one; NULL on out of memory. */
+/* The entry of an address: its open block, plus one; NULL on out of memory. */
 static size_t *open_at(struct open_blocks *open, uint64_t address)
 {
     const uint32_t number =
@@ -156,7 +156,7 @@ static bool take_event(struct reading *r, value entry, uint64_t ns)
         *open = 0;
         return true;
     }
-    /* Requested and completed are two events of one block: the second finds nothing. */
+    /* A free has two events, requested and completed: the second finds no block. */
     if (marey__python_is(action, "free_completed"))
         return true;
     return add_block(r, NULL, r->pool->first_ns, bytes, ns, true);
@@ -170,7 +170,7 @@ static uint64_t moment_of(const struct reading *r, value entry, size_t i)
     return r->has_times ? r->pool->last_ns : i + 1;
 }
 
-/* Running sums of segments that come and go; the last one is what the snapshot has. */
+/* Running sums of segment allocations and releases; the last one must equal the snapshot's. */
 static bool take_reserved(struct reading *r, value trace, double at_end)
 {
     double change = 0, bytes;
@@ -218,7 +218,7 @@ static bool take_history(struct reading *r, value trace)
 
 /* ---- segments ---- */
 
-/* Blocks lie one after the other; older snapshots do not say where. */
+/* Blocks are contiguous; older snapshots do not store addresses. */
 static bool take_segment_block(struct reading *r, value block, uint64_t address)
 {
     double bytes = 0;
@@ -235,7 +235,7 @@ static bool take_segment_block(struct reading *r, value block, uint64_t address)
     if (open == NULL)
         return false;
     pool->allocated_bytes += bytes;
-    if (*open != 0) /* the history knows it */
+    if (*open != 0) /* known from the history */
         return true;
     *open = pool->n_blocks + 1;
     return add_block(r, block, pool->first_ns, bytes, MAREY__ALIVE, true);
@@ -283,8 +283,8 @@ static bool take_segments(struct reading *r, value segments, size_t device)
 /*
  * ---- phases and iterations ----
  *
- * Phases and iterations in a snapshot of torch's allocator: the annotations that its history was given of. An optimizer's step
- * is one by itself, so that each training has iterations.
+ * Phases and iterations are annotations in the snapshot's history. An optimizer's step is always annotated,
+ * so every training has iterations.
  */
 
 enum { MAX_OPEN = 64 };
@@ -299,9 +299,9 @@ struct marks {
         size_t len;
     } begun[MAX_OPEN];
     size_t n_begun;
-    struct begun step;     /* the name of iterations, once it is known */
+    struct begun step;     /* name of the iterations, once known */
     bool has_profiler;     /* iterations are those of torch.profiler */
-    uint64_t last_step_ns; /* the end of the last iteration */
+    uint64_t last_step_ns; /* end of the last iteration */
 };
 
 static bool begins(const struct begun *mark, const char *text)
@@ -314,7 +314,7 @@ static bool is_equal(const struct begun *a, const struct begun *b)
     return a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
 }
 
-/* An iteration ends with the step of the first optimizer that is met. */
+/* An iteration ends with the step of the first optimizer found. */
 static bool take_step(struct marks *marks, const struct begun *mark, uint64_t end_ns)
 {
     if (marks->step.name == NULL)
@@ -354,7 +354,7 @@ static bool take_mark(struct marks *marks, value entry)
             marks->begun[marks->n_begun++] = mark;
         return true;
     }
-    /* Threads have one list: the last of that name is it. */
+    /* Threads share one list: use the last entry of that name. */
     for (size_t i = marks->n_begun; i-- > 0;) {
         if (!is_equal(&marks->begun[i], &mark))
             continue;
@@ -407,7 +407,7 @@ static bool take_device(struct reading *r, value segments, value trace, value an
         take_reserved(r, trace, r->pool->segment_bytes);
     if (r->pool->n_blocks == 0 && !r->pool->has_segments && done) {
         MAREY__FREE_ALL(r->pool->reserved.at, r->pool->phases.at, r->pool->iterations.at);
-        r->report->n_pools--; /* a device that nobody used */
+        r->report->n_pools--; /* an unused device */
     }
     free_open(&r->open);
     return done;

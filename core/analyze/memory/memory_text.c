@@ -1,4 +1,4 @@
-/* Memory for a terminal. A line or two for each pool are the answer; tables follow. */
+/* Memory for a terminal. One or two lines per pool are the result; tables follow. */
 #include <inttypes.h>
 
 #include "analyze/memory/internal.h"
@@ -8,7 +8,7 @@ enum { RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
 
 /* ---- the first lines ---- */
 
-/* ", WORDS 12.3 MB", unless it is not known. */
+/* ", WORDS 12.3 MB" if known. */
 static void put_bytes(struct marey__answer *answer, const char *words, const marey_table *table,
                       size_t row, const char *column)
 {
@@ -28,7 +28,7 @@ static bool is_same_pool(const marey_table *a, size_t row_a, const marey_table *
                   marey__cell_of(b, row_b, "device").as.text) == 0;
 }
 
-/* The sentence about a leak: what grows in all, and the stack that grows most. */
+/* The sentence about a leak: the total growth, and the stack that grows most. */
 static marey_status put_leak(struct marey__answer *answer, size_t pool)
 {
     const marey_table *const pools = answer->report->tables[MAREY__MEMORY_POOLS],
@@ -115,7 +115,7 @@ static marey_status put_pool(struct marey__answer *answer, size_t row)
 
 /* ---- tables ---- */
 
-/* Of one pool nothing need say whose rows they are; stacks are too wide. */
+/* With one pool, its columns are hidden; stacks are too wide. */
 static bool is_hidden(const void *ctx, const marey_table *table, size_t column)
 {
     const marey_report *const report = ctx;
@@ -142,7 +142,7 @@ static marey_status put_table(struct marey__answer *answer, enum marey__memory_t
         .step = is_thinned ? (n + RESIDENT_ROWS - 1) / RESIDENT_ROWS : 1};
     if (n == 0)
         return MAREY_OK;
-    MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty one */
+    MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty line */
     return marey__report_draw(&answer->lines, &view);
 }
 

@@ -21,7 +21,7 @@ const char *marey_memory_category_name(enum marey_memory_category category)
 
 /* ---- changes ---- */
 
-/* A change with what it is sorted by. */
+/* A change with its sort keys. */
 struct sorted_change {
     uint32_t device;
     int64_t ns;
@@ -29,7 +29,7 @@ struct sorted_change {
     bool is_end;
 };
 
-/* A place is left before it is taken. */
+/* A release comes before an allocation at the same address. */
 MAREY__ORDER(in_order, struct sorted_change,
              MAREY__UP(device) MAREY__UP(ns) MAREY__UP(event) MAREY__DOWN(is_end) MAREY__UP(block))
 
@@ -48,7 +48,7 @@ static size_t list_changes(const struct marey__memory_timeline *timeline, struct
     return n;
 }
 
-/* Hand each device its part, and tell blocks where their changes are. */
+/* Give each device its changes, and set the blocks' indexes to them. */
 static void share_out(struct marey__memory_timeline *timeline, const struct sorted_change *list,
                       size_t n)
 {
@@ -93,7 +93,7 @@ static void find_peak(const struct marey__memory_timeline *timeline,
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the timeline ---- */
 
 static bool fill(struct marey__memory_timeline *timeline)
 {

@@ -1,6 +1,6 @@
 /*
- * From events to blocks. An address is used again and again, so that a block is known by its device, its address and its
- * times; the blocks of one place hang together, the youngest first, and a table of places finds that one.
+ * From events to blocks. Addresses are reused, so a block is identified by device, address and times. The blocks of an
+ * address are linked, the youngest first, and a table maps addresses to the youngest block.
  */
 #include "analyze/memory/internal.h"
 
@@ -17,7 +17,7 @@ struct maker {
     struct marey__key_map by_key;
 };
 
-/* The youngest block at a place, or NONE. */
+/* The youngest block at an address, or NONE. */
 static uint32_t youngest(const struct maker *maker, uint32_t device, uint64_t address)
 {
     const uint64_t key[] = {address, device};
@@ -25,7 +25,7 @@ static uint32_t youngest(const struct maker *maker, uint32_t device, uint64_t ad
     return number != 0 ? maker->places[number - 1].youngest : MAREY__MEMORY_NONE;
 }
 
-/* Make a block the youngest of its place. Returns false on out of memory. */
+/* Make a block the youngest at its address. Returns false on out of memory. */
 static bool set_youngest(struct maker *maker, struct marey__memory_block *block, uint32_t number)
 {
     const uint64_t key[] = {block->address, block->device};
@@ -37,7 +37,7 @@ static bool set_youngest(struct maker *maker, struct marey__memory_block *block,
     return place != 0;
 }
 
-/* Append a block, and put it before `younger` at its place (NONE: it is the youngest). NULL on out of memory. */
+/* Append a block, linked before `younger` at its address (NONE: it is the youngest). NULL on out of memory. */
 static struct marey__memory_block *put_block(struct maker *maker, struct marey__memory_block block,
                                              uint32_t younger)
 {
@@ -96,7 +96,7 @@ static bool find_device(struct marey__memory_timeline *timeline, int32_t type, i
 
 MAREY__ORDER(by_type_and_id, struct marey__memory_device, MAREY__UP(type) MAREY__UP(id))
 
-/* All of them before any block, so that numbers stay. */
+/* Find all devices before creating blocks, so that their numbers do not change. */
 static bool find_devices(struct marey__memory_timeline *timeline)
 {
     const struct marey__torch_trace *trace = timeline->trace;
@@ -118,7 +118,7 @@ static bool find_devices(struct marey__memory_timeline *timeline)
 
 /* ---- events ---- */
 
-/* No sum may leave its type, whatever the file says. What no machine has is left out. */
+/* Skips impossible sizes, so that no sum overflows. */
 static bool is_possible(const struct marey__memory_timeline *timeline, int64_t bytes)
 {
     return bytes > 0 && bytes <= INT64_MAX - timeline->n_bytes;
@@ -130,7 +130,7 @@ static bool begin_block(struct maker *maker, uint32_t number, uint32_t device)
     const uint32_t before = youngest(maker, device, event->address);
     struct marey__memory_block *old =
         before != MAREY__MEMORY_NONE ? &maker->timeline->blocks[before] : NULL;
-    /* What was there is gone, though nobody said so: another thread released it, which the profiler does not watch. */
+    /* The old block was released without an event: by another thread, which the profiler does not watch. */
     if (old != NULL && old->freed_ns == MAREY__MEMORY_NEVER) {
         old->freed_ns = event->ns;
         old->freed_event = number;
@@ -149,7 +149,7 @@ static bool end_block(struct maker *maker, uint32_t number, uint32_t device)
     const struct marey__torch_memory *event = &maker->timeline->trace->memory[number];
     const uint32_t at = youngest(maker, device, event->address);
     struct marey__memory_block *block = NULL;
-    if (at == MAREY__MEMORY_NONE) /* it was there before the first event */
+    if (at == MAREY__MEMORY_NONE) /* allocated before the first event */
         block = put_block(maker, block_of(device, event->address, -event->bytes), MAREY__MEMORY_NONE);
     else if (maker->timeline->blocks[at].freed_ns == MAREY__MEMORY_NEVER)
         block = &maker->timeline->blocks[at];
@@ -169,7 +169,7 @@ static bool make_of_events(struct maker *maker)
     for (uint32_t i = 0; i < trace->n_memory; i++) {
         const struct marey__torch_memory *event = &trace->memory[i];
         uint32_t device;
-        /* Nothing is at the address 0, and INT64_MIN has no other sign: neither is of an allocator. */
+        /* No allocator uses address 0, and INT64_MIN cannot be negated. */
         if (event->address == 0 || event->bytes == 0 || event->bytes == INT64_MIN ||
             !is_possible(maker->timeline, event->bytes > 0 ? event->bytes : -event->bytes))
             continue;
@@ -182,7 +182,7 @@ static bool make_of_events(struct maker *maker)
 
 /* ---- roles ---- */
 
-static const int64_t MAX_NS = INT64_C(1) << 62; /* events have no later times, nor earlier ones */
+static const int64_t MAX_NS = INT64_C(1) << 62; /* limit for times of events, positive and negative */
 
 static uint8_t category_of(const struct marey__torch_role *role)
 {
@@ -198,7 +198,9 @@ static uint8_t category_of(const struct marey__torch_role *role)
     }
 }
 
-/* Of several roles of one block the one that lasts longest counts: the order of the categories, inputs last. */
+/*
+ * Of several roles of a block, the one that lasts longest takes precedence: the order of categories, with inputs last.
+ */
 static int weight_of(uint8_t category)
 {
     return category == MAREY_MEMORY_INPUT ? MAREY_MEMORY_N_CATEGORIES : category;
@@ -215,8 +217,8 @@ static void name_block(struct marey__memory_block *block, const struct marey__to
 }
 
 /*
- * Memory of which no event reports: of before the first event where its place was not used earlier, else of another
- * thread. It ends at the latest where its place is used again.
+ * Create a block without an event: allocated before the first event if its address was not used earlier, else by
+ * another thread. It ends at the latest when its address is reused.
  */
 static bool make_of_role(struct maker *maker, const struct marey__torch_role *role, uint32_t device,
                          uint32_t younger)
@@ -260,11 +262,11 @@ static bool take_role(struct maker *maker, const struct marey__torch_role *role)
     return make_of_role(maker, role, device, younger);
 }
 
-/* ---- the rest of a device ---- */
+/* ---- memory without events ---- */
 
 /*
- * A GPU's sum counts also what was there before and stays: with the first event it reports how much that is. The CPU's sum
- * says nothing of the kind: it counts what was made while a profiler ran, and misses what was released in between.
+ * A GPU's sum includes permanent memory from before the first event, so the first event shows its size. The CPU's sum
+ * does not: it counts only allocations made while a profiler ran, and misses releases in between.
  */
 static bool make_of_sums(struct marey__memory_timeline *timeline)
 {

@@ -1,9 +1,9 @@
 /*
- * Phases of a training step. Annotations tell them: those that marey puts around phases, the optimizer's own and the
- * DataLoader's. A trace without the first kind has operators still: the autograd engine's are the backward pass, and those
- * with a sequence number, which autograd gives to what it will have to go back through, are the forward pass.
+ * Phases of a training step, from annotations: marey's phases, the optimizer's and the DataLoader's. Without marey's,
+ * operators are used: those run by the autograd engine are the backward pass, and those with a sequence number, which
+ * autograd assigns to operators it will differentiate, are the forward pass.
  *
- * Phases are of the process, not of a thread: the backward pass of a GPU runs on a thread of the engine's.
+ * Phases belong to the process, not to a thread: a GPU's backward pass runs on a thread of the autograd engine.
  */
 #include "analyze/memory/internal.h"
 
@@ -68,7 +68,7 @@ static bool has_phase(const struct marey__memory_phases *phases, enum marey__mem
     return false;
 }
 
-/* The longer one of two that begin at once comes first: it holds the other. */
+/* Of two spans that begin together, the longer one comes first: it contains the other. */
 MAREY__ORDER(by_begin, struct marey__memory_span, MAREY__UP(begin_ns) MAREY__DOWN(end_ns))
 
 static void sort_spans(struct marey__memory_phases *phases)
@@ -94,8 +94,8 @@ static bool is_pass(const struct marey__memory_span *span)
 }
 
 /*
- * Operators of one pass that nothing else lies between become one span. Those within an annotated phase belong to it, and
- * what autograd runs within its backward pass belongs there, whatever it looks like. Sorted before and after.
+ * Join operators of one pass without anything between them into one span. Operators within an annotated phase belong to
+ * it, and autograd's operators within its backward pass belong there, whatever their kind. Sorted before and after.
  */
 static void join_operators(struct marey__memory_phases *phases)
 {
@@ -117,7 +117,7 @@ static void join_operators(struct marey__memory_phases *phases)
     phases->n_spans = n;
 }
 
-/* Forward and backward passes by their operators, where no annotation names any. */
+/* Forward and backward passes by their operators, if no annotation names any. */
 static bool put_operators(struct marey__memory_phases *phases, const struct marey__torch_trace *trace)
 {
     if (has_phase(phases, MAREY__MEMORY_IN_FORWARD) || has_phase(phases, MAREY__MEMORY_IN_BACKWARD))
@@ -140,12 +140,12 @@ static bool put_operators(struct marey__memory_phases *phases, const struct mare
 static bool put_piece(struct marey__memory_phases *phases, int64_t begin_ns, uint32_t span)
 {
     if (phases->n_pieces != 0 && phases->pieces[phases->n_pieces - 1].begin_ns == begin_ns)
-        phases->n_pieces--; /* nothing lies in it */
+        phases->n_pieces--; /* empty */
     return MAREY__PUSH(phases->pieces, phases->n_pieces, phases->pieces_cap,
                        (struct marey__memory_piece){.begin_ns = begin_ns, .span = span});
 }
 
-/* Those that are open, the innermost last. */
+/* The open spans, the innermost last. */
 struct open_spans {
     uint32_t *numbers;
     size_t n;
@@ -172,8 +172,8 @@ static enum marey__memory_phase phase_of_piece(const struct marey__memory_phases
 }
 
 /*
- * What stands between two phases: a loss is computed after the model's forward pass and before the backward pass, a batch
- * is moved to its device after the DataLoader and before the forward pass. Each belongs to the phase before it.
+ * Assigns gaps between two phases to the earlier one: a loss is computed after the model's forward pass and before the
+ * backward pass, a batch is moved to its device after the DataLoader and before the forward pass.
  */
 static void fill_gaps(struct marey__memory_phases *phases)
 {
@@ -201,7 +201,7 @@ static bool cut_into_pieces(struct marey__memory_phases *phases)
         struct marey__memory_span *span = &phases->spans[i];
         if (!close_until(phases, &open, span->begin_ns))
             return false;
-        /* Spans of several threads need not lie within one another. */
+        /* Spans of different threads need not nest. */
         if (open.n != 0)
             span->end_ns = MAREY__MIN(span->end_ns, phases->spans[numbers[open.n - 1]].end_ns);
         numbers[open.n++] = i;
@@ -246,7 +246,7 @@ static bool find_operators(struct marey__memory_phases *phases, const struct mar
     return true;
 }
 
-/* ---- questions ---- */
+/* ---- lookup ---- */
 
 const struct marey__memory_span *marey__memory_span_at(const struct marey__memory_phases *phases,
                                                        int64_t ns)
@@ -277,7 +277,7 @@ bool marey__memory_phases_init(struct marey__memory_phases *phases,
     if (!put_annotations(phases, trace) || !put_operators(phases, trace))
         return false;
     sort_spans(phases);
-    /* A training loop of its own may have no optimizer that torch knows of. */
+    /* A custom training loop may have no optimizer known to torch. */
     if (!has_phase(phases, MAREY__MEMORY_IN_STEP))
         for (size_t i = 0; i < phases->n_spans; i++)
             if (phases->spans[i].phase == MAREY__MEMORY_IN_UPDATE)
@@ -294,11 +294,11 @@ void marey__memory_phases_fini(struct marey__memory_phases *phases)
 /*
  * ---- categories ----
  *
- * A block's category by when it was made and released, for blocks without a role. Where roles were taken while the block
- * lived and none named it, it is neither a gradient of a leaf nor a state of the optimizer.
+ * The category of a block without a role follows from its times of allocation and release. If roles were recorded while
+ * it lived and none named it, it is neither a gradient of a leaf nor optimizer state.
  */
 
-/* When roles of one kind were taken, each instant once. */
+/* The distinct times at which roles of one kind were recorded. */
 struct instants {
     int64_t *ns;
     size_t n;
@@ -319,7 +319,7 @@ static bool find_instants(struct instants *instants, const struct marey__torch_t
         return false;
     for (size_t i = 0; i < trace->n_roles; i++) {
         const int64_t ns = trace->roles[i].ns;
-        /* Roles of one instant stand together. */
+        /* Roles of one time are adjacent. */
         if (trace->roles[i].kind == kind && (instants->n == 0 || instants->ns[instants->n - 1] != ns))
             instants->ns[instants->n++] = ns;
     }
@@ -327,7 +327,7 @@ static bool find_instants(struct instants *instants, const struct marey__torch_t
     return true;
 }
 
-/* Whether roles were taken between two instants. */
+/* Whether roles were recorded between two times. */
 static bool were_taken(const struct instants *instants, int64_t from_ns, int64_t to_ns)
 {
     size_t at;
@@ -341,7 +341,7 @@ static bool is_within_operator(const struct rules *rules, const struct marey__me
     return op != NULL && block->freed_ns <= op->end_ns;
 }
 
-/* Of a block that outlives the span it was made in. */
+/* The category of a block that outlives the span in which it was allocated. */
 static enum marey_memory_category lasting(const struct rules *rules,
                                           const struct marey__memory_span *span,
                                           const struct marey__memory_block *block)
@@ -368,7 +368,7 @@ static enum marey_memory_category category_of(const struct rules *rules,
                                               const struct marey__memory_block *block)
 {
     if (block->made_event == MAREY__MEMORY_NONE)
-        return MAREY_MEMORY_UNKNOWN; /* it was there before, and nobody knows why */
+        return MAREY_MEMORY_UNKNOWN; /* allocated before the first event, for an unknown purpose */
     if (is_within_operator(rules, block))
         return MAREY_MEMORY_TEMPORARY;
     const struct marey__memory_span *span = marey__memory_span_at(rules->phases, block->made_ns);

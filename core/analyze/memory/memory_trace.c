@@ -1,6 +1,6 @@
 /*
- * Memory of devices and of the CPU, from a trace of torch.profiler: blocks with their categories are those of the memory
- * timeline; here they get stacks, modules, phases (annotations marey:NAME) and iterations (ProfilerStep#N).
+ * Memory of devices and the CPU, from a torch.profiler trace: blocks and categories come from the memory timeline; here
+ * they get stacks, modules, phases (annotations marey:NAME) and iterations (ProfilerStep#N).
  */
 #include "analyze/memory/internal.h"
 
@@ -9,9 +9,10 @@ struct reading {
     struct marey__torch_trace *trace;
     struct marey__memory_timeline *timeline;
     struct known {
-        uint32_t stack, module; /* plus one; 0: not looked at. The module's name plus two; 1: none */
-    } * known;                  /* by id of the stack's text */
-    int64_t begin_ns;           /* of the trace */
+        uint32_t stack,
+            module;   /* plus one; 0: not looked up yet. The module's name plus two; 1: none */
+    } * known;        /* by id of the stack's text */
+    int64_t begin_ns; /* of the trace */
 };
 
 /* ---- stacks: "leaf;...;root" ---- */
@@ -84,7 +85,7 @@ static bool take_block(struct reading *r, struct marey__memory_pool *pool,
            marey__memory_block_add(pool, &block);
 }
 
-/* What the allocator held, where it reports. */
+/* The allocator's reserved memory, if recorded. */
 static bool take_reserved(struct reading *r, struct marey__memory_pool *pool,
                           const struct marey__memory_device *device)
 {

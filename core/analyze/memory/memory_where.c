@@ -1,7 +1,7 @@
 /*
- * What is shown of a stack. The program's lines are what a reader can change: where Python is running, its functions are shown
- * alone; else compiled code's, without the allocator's own and what torch calls on the way. Two from inside, and the first of
- * the program itself, which library code stands before. Blocks are grouped by it.
+ * Selects the frames of a stack to show. Users can change their own lines, so if Python is running, only its functions
+ * are shown; otherwise compiled functions, without those of the allocator and torch's dispatch. Shows two frames from
+ * inside, and the first frame of the program, preceded by library frames. Blocks are grouped by this text.
  */
 #include "analyze/memory/internal.h"
 
@@ -26,7 +26,7 @@ static enum marey__frame_code code_of(const char *path, size_t len)
     for (size_t i = 0; i < MAREY__COUNT_OF(libraries); i++)
         if (contains(path, len, libraries[i]))
             return MAREY__FRAME_LIBRARY;
-    /* torch.profiler reports paths from the folder of packages on. */
+    /* torch.profiler's paths start after the folder of packages. */
     return marey__starts_with(path, len, "torch/") ? MAREY__FRAME_LIBRARY : MAREY__FRAME_OWN;
 }
 
@@ -62,9 +62,9 @@ uint32_t marey__memory_frame_text(struct marey__memory_report *report, const cha
                       contains(text, len, ".py(") ? code_of(text, len) : MAREY__FRAME_NATIVE);
 }
 
-/* ---- which of them ---- */
+/* ---- selection ---- */
 
-/* The unwinder, the allocator, and torch's way from an operator's name to its code. */
+/* The unwinder, the allocator, and torch's dispatch from an operator's name to its code. */
 static bool is_plumbing(const struct marey__name *name)
 {
     static const char *const parts[] = {"torch::unwind::",
@@ -95,7 +95,7 @@ static enum marey__frame_code code_at(const struct marey__memory_report *report,
                                     : MAREY__FRAME_NATIVE;
 }
 
-/* Whether it says which of the program's lines it is for; of a thread of autograd, which operator's gradient. */
+/* Whether it identifies a line of the program; on an autograd thread, the operator whose gradient is computed. */
 static bool is_own(const struct marey__memory_report *report, uint32_t name)
 {
     const struct marey__name *const frame = &report->names.names[name];
@@ -123,9 +123,9 @@ static size_t choose(const struct marey__memory_report *report, const uint32_t *
     return n_native != 0 ? n_native : n;
 }
 
-/* ---- as text ---- */
+/* ---- text ---- */
 
-/* Behind the arguments of a template; `at` is after their first bracket. */
+/* The position after the arguments of a template; `at` is after their opening bracket. */
 static size_t skip_arguments(const char *text, size_t len, size_t at)
 {
     for (size_t depth = 1; at < len && depth != 0; at++)
@@ -136,7 +136,7 @@ static size_t skip_arguments(const char *text, size_t len, size_t at)
     return at;
 }
 
-/* "at::native::sum" of a C++ function that has arguments of types and values, and a file after it. */
+/* "at::native::sum" of a C++ function with template arguments, parameters and a file. */
 static void put_native(struct marey__buf *out, const char *text, size_t len)
 {
     static const char nameless[] = "(anonymous namespace)::", operator[] = "operator";
@@ -150,7 +150,7 @@ static void put_native(struct marey__buf *out, const char *text, size_t len)
         } else if (text[at] == '<' && at != 0 && !is_named) {
             at = skip_arguments(text, len, at + 1);
         } else if (text[at] == '(' && at != 0 && text[at - 1] != ' ' && !is_named) {
-            return; /* what follows is "const", "[clone .part.0]", the file */
+            return; /* the rest is "const", "[clone .part.0]", the file */
         } else {
             const size_t n = is_named && marey__starts_with(text + at, len - at, "()") ? 2 : 1;
             marey__buf_put(out, text + at, n);
@@ -186,7 +186,7 @@ static void put_where(struct marey__buf *out, const struct marey__memory_report 
     marey__buf_puts(out, third + 1 < n ? BETWEEN "..." : "");
 }
 
-/* The number of what is shown of a stack; MAREY__NO_NAME on out of memory. */
+/* The number of a stack's text; MAREY__NO_NAME on out of memory. */
 static uint32_t name_where(struct marey__memory_report *report,
                            const struct marey__memory_stack *stack)
 {

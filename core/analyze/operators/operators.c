@@ -1,11 +1,11 @@
-/* Calls of one name, one shape of inputs and one stack as one row, as torch's key_averages() groups them. */
+/* Groups calls by name, input shapes and stack, as torch's key_averages() does. */
 #include <sys/stat.h>
 
 #include "analyze/operators/internal.h"
 
 /* ---- rows ---- */
 
-/* What torch distinguishes besides: the device, and annotations. */
+/* torch also distinguishes devices and annotations. */
 enum place { ON_HOST, HOST_ANNOTATION, ON_DEVICE, DEVICE_ANNOTATION };
 
 static uint32_t place_of(unsigned kind)
@@ -17,7 +17,7 @@ static uint32_t place_of(unsigned kind)
     return marey__torch_on_device(kind) && kind < MAREY__TORCH_N_KINDS ? ON_DEVICE : ON_HOST;
 }
 
-/* The row of a key, made when new; NULL on out of memory. */
+/* The row of a key, created if needed; NULL on out of memory. */
 static struct marey__operator *row_of(struct marey__operators *operators,
                                       const struct marey__operator_key *key)
 {
@@ -29,7 +29,7 @@ static struct marey__operator *row_of(struct marey__operators *operators,
     return number != 0 ? &operators->rows[number - 1] : NULL;
 }
 
-/* Note the first call: rows that are equal by the sort key stay in this order. */
+/* Track the first call: rows with equal sort keys keep this order. */
 static void note_first(struct marey__operator *row, int64_t begin, int64_t end, uint32_t order)
 {
     if (begin > row->first_ns ||
@@ -120,7 +120,7 @@ static bool group_calls(struct marey__operators *operators, marey__torch_id *ste
     return true;
 }
 
-/* Waits for a device are not work of it. */
+/* Waiting for a device is not work of the device. */
 static bool group_work(struct marey__operators *operators, marey__torch_id *step)
 {
     for (size_t i = 0; i < operators->trace->n_events; i++) {
@@ -136,7 +136,7 @@ static bool group_work(struct marey__operators *operators, marey__torch_id *step
     return true;
 }
 
-/* What was allocated while nothing ran that the profiler saw is its own row. */
+/* Allocations outside all recorded calls get their own row. */
 static bool group_memory(struct marey__operators *operators)
 {
     const struct marey__torch_trace *trace = operators->trace;
@@ -249,7 +249,7 @@ marey_status marey_operators_report(const marey_torch_trace *trace,
     return marey__report_make("operators", &request, out);
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static marey_status check(const struct marey__request *request)
 {

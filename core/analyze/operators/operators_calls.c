@@ -1,9 +1,9 @@
 /*
- * Who is within whom. A call's parent is the innermost one on its thread that begins no later and ends no earlier; what
- * only overlaps has none, as in torch.
+ * Nesting of calls. A call's parent is the innermost one on its thread that begins no later and ends no earlier; a call
+ * that only overlaps others has none, as in torch.
  *
- * Where a call's only child has the same name (an operator that dispatches to itself), torch takes both as one; so that
- * numbers agree, so do we.
+ * If a call's only child has the same name (an operator that dispatches to itself), torch counts both as one. So do we,
+ * so that the numbers agree.
  */
 #include "analyze/operators/internal.h"
 
@@ -18,7 +18,7 @@ bool marey__torch_is_step(const struct marey__torch_trace *trace,
     return strncmp(marey__torch_text(trace, event->name, NULL), prefix, strlen(prefix)) == 0;
 }
 
-/* ---- what torch leaves out ---- */
+/* ---- events that torch ignores ---- */
 
 enum { N_LEFT_OUT = 6 };
 
@@ -46,7 +46,7 @@ static bool is_left_out(const marey__torch_id ids[N_LEFT_OUT], marey__torch_id n
 
 /* ---- nesting ---- */
 
-/* A function of autograd: it runs in an event of the engine that has its name after a prefix. */
+/* An autograd function runs within an event of the engine named after it with a prefix. */
 static bool is_autograd(const struct marey__operators *operators,
                         const struct marey__torch_event *event, uint32_t parent)
 {
@@ -61,7 +61,7 @@ static bool is_autograd(const struct marey__operators *operators,
            memcmp(around + prefix_len, name, len) == 0;
 }
 
-/* From the latest call of the thread outwards, the first that the event is within. */
+/* Search from the thread's latest call outwards for the first one that contains the event. */
 static uint32_t find_parent(const struct marey__operators *operators,
                             const struct marey__torch_event *event, uint32_t latest)
 {
@@ -109,7 +109,7 @@ bool marey__operators_find_calls(struct marey__operators *operators)
     return true;
 }
 
-/* ---- doubles, and what is a call's own ---- */
+/* ---- merged calls, and self times ---- */
 
 static bool have_one_name(const struct marey__operators *operators,
                           const struct marey__torch_call *a, const struct marey__torch_call *b)
@@ -120,7 +120,7 @@ static bool have_one_name(const struct marey__operators *operators,
            (marey__torch_is_step(operators->trace, x) && marey__torch_is_step(operators->trace, y));
 }
 
-/* Parents come before their children, so that chains are joined in one pass. */
+/* Parents come before their children, so one pass joins chains. */
 static void join_doubles(struct marey__operators *operators)
 {
     for (size_t i = 0; i < operators->n_calls; i++) {

@@ -1,6 +1,6 @@
 /*
- * Floating point operations of a call, from the shapes of its inputs, by the formulas that torch has for its profiler:
- * products of matrices, convolutions in two dimensions, sums and products by element. Others count none.
+ * FLOPs of a call from the shapes of its inputs, by the formulas of torch's profiler: matrix products, 2D convolutions,
+ * elementwise additions and multiplications. Other operators count none.
  */
 #include "analyze/operators/internal.h"
 
@@ -25,7 +25,7 @@ void marey__flops_init(struct marey__flops_names *names, const struct marey__tor
 
 /* ---- lists as JSON ---- */
 
-/* Open `json`, which the caller finishes, at the entry of that number. MAREY__JSON_END when there are fewer. */
+/* Position `json`, which the caller finalizes, at entry `number`. MAREY__JSON_END if there are fewer. */
 static enum marey__json_token open_entry(const struct marey__torch_trace *trace, marey__torch_id list,
                                          size_t number, struct marey__json *json)
 {
@@ -42,7 +42,7 @@ static enum marey__json_token open_entry(const struct marey__torch_trace *trace,
     return is_there ? token : MAREY__JSON_END;
 }
 
-/* Integers from 0 on, after the bracket of their array; false for anything else. */
+/* Integers of 0 or more, after the bracket of their array; false for anything else. */
 static bool read_sizes(struct marey__json *json, struct dimensions *out)
 {
     for (out->n = 0; marey__json_peek(json) != ']'; out->n++) {
@@ -54,7 +54,7 @@ static bool read_sizes(struct marey__json *json, struct dimensions *out)
     return true;
 }
 
-/* The shape of an input. False when it has none, or is a list of tensors. */
+/* The shape of an input. Returns false if it has none, or is a list of tensors. */
 static bool shape_of(const struct marey__torch_trace *trace, const struct marey__torch_event *event,
                      size_t number, struct dimensions *out)
 {
@@ -65,7 +65,7 @@ static bool shape_of(const struct marey__torch_trace *trace, const struct marey_
 
 /* ---- formulas ---- */
 
-/* What is beyond 64 bits is not a count. */
+/* 0 on overflow. */
 static uint64_t times(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -87,7 +87,7 @@ static uint64_t elements_of(const struct marey__torch_trace *trace,
     return shape_of(trace, event, 0, &shape) ? product_of(&shape) : 0;
 }
 
-/* [..., m, k] by [..., k, n]; `first` is the input that the left one is. */
+/* [..., m, k] by [..., k, n]; `first` is the index of the left input. */
 static uint64_t matrices(const struct marey__torch_trace *trace,
                          const struct marey__torch_event *event, size_t first, bool has_batch)
 {

@@ -1,10 +1,10 @@
 /*
- * What belongs to a call though it does not lie within it: the work it launched, by the ids in the trace, and
- * allocations, by their time. Torch adds an allocation to every call that was running, on any thread; so do we.
+ * Links calls to work and allocations: launched work by the ids in the trace, allocations by time. Like torch, adds an
+ * allocation to every call that was running, on any thread.
  */
 #include "analyze/operators/internal.h"
 
-/* A number of the trace and whose it is. */
+/* An id in the trace and its call. */
 struct link {
     int64_t id;
     uint32_t call;
@@ -32,7 +32,7 @@ static bool add_link(struct links *links, int64_t id, size_t call)
     return MAREY__PUSH(links->list, links->n, links->cap, (struct link){id, (uint32_t)call});
 }
 
-/* Operators by their own id, and calls of the runtime by what they launched. */
+/* Operators by their own id, and runtime calls by correlation. */
 static bool collect(const struct marey__operators *operators, struct links *by_id,
                     struct links *by_correlation)
 {
@@ -48,7 +48,7 @@ static bool collect(const struct marey__operators *operators, struct links *by_i
                             link_before);
 }
 
-/* The operator around a call of the runtime. */
+/* The operator around a runtime call. */
 static uint32_t operator_around(const struct marey__operators *operators, uint32_t call)
 {
     while (call != MAREY__NO_OPERATOR_CALL &&
@@ -58,8 +58,8 @@ static uint32_t operator_around(const struct marey__operators *operators, uint32
 }
 
 /*
- * Who launched it. The work has the operator's id in newer traces; in older ones it repeats its correlation there, and
- * the operator is the one around the call that launched it.
+ * The launching operator. In newer traces the work has the operator's id; in older ones that field repeats the
+ * correlation, and the operator is the one around the launching call.
  */
 static uint32_t launcher_of(const struct marey__operators *operators, const struct links *by_id,
                             const struct links *by_correlation, const struct marey__torch_event *work)
@@ -92,12 +92,12 @@ static bool link_work(struct marey__operators *operators)
 
 /* ---- allocations ---- */
 
-/* Sums of all before each. */
+/* Sums of all allocations before each. */
 struct sums {
     int64_t cpu, device;
 };
 
-/* The first allocation at `ns` or later; with `after`, later than it. */
+/* The first allocation at `ns` or later; with `behind`, later than it. */
 static size_t find_time(const struct marey__torch_trace *trace, int64_t ns, bool behind)
 {
     size_t at;
@@ -108,7 +108,7 @@ static size_t find_time(const struct marey__torch_trace *trace, int64_t ns, bool
 
 static void add_up(const struct marey__torch_trace *trace, struct sums *sums)
 {
-    /* As torch numbers devices: CPU, MKLDNN and IDEEP; CUDA, HIP, XPU and those of others. */
+    /* torch's device numbers: CPU, MKLDNN and IDEEP; CUDA, HIP, XPU and those of others. */
     const uint64_t host = 1 << 0 | 1 << 2 | 1 << 5, devices = 1 << 1 | 1 << 6 | 1 << 12 | 1 << 20;
     for (size_t i = 0; i < trace->n_memory; i++) {
         const struct marey__torch_memory *memory = &trace->memory[i];

@@ -1,6 +1,6 @@
 /*
- * Stacks of calls as entries. A call within an autograd function has no source line of its own; it gets the stack of the
- * forward call whose sequence number the function has, on the thread that ran it, or none.
+ * Stacks of calls as entries. A call within an autograd function has no source line; it gets the stack of the forward
+ * call with the function's sequence number, on the forward thread, or none.
  */
 #include "analyze/operators/internal.h"
 
@@ -11,7 +11,7 @@ static bool has(const struct marey__torch_entry *entry, const char *part)
     return memmem(entry->text, entry->len, part, strlen(part)) != NULL;
 }
 
-/* Frames that torch does not show: they are around every backward call. */
+/* Frames around every backward call, which torch does not show. */
 static bool is_shown(const struct marey__torch_entry *entry)
 {
     static const char *const hidden[][2] = {
@@ -45,7 +45,7 @@ static bool add_entries(struct marey__operators *operators, const char *text, si
     return true;
 }
 
-/* The number of the first entries, as many as rows are distinguished by. */
+/* The number of the top entries that distinguish rows. */
 static bool find_top(struct marey__operators *operators, struct marey__torch_stack *stack)
 {
     const uint32_t n = operators->by_name_alone ? 0 : MAREY__MIN(stack->n, operators->stack_depth);
@@ -61,7 +61,7 @@ static bool find_top(struct marey__operators *operators, struct marey__torch_sta
     return stack->top != MAREY__NO_NAME;
 }
 
-/* The stack of a text of the trace, made when new. */
+/* The stack of a text of the trace, created if needed. */
 static bool stack_of(struct marey__operators *operators, marey__torch_id id, uint32_t *number)
 {
     if (operators->stack_of[id] == 0) {
@@ -78,7 +78,7 @@ static bool stack_of(struct marey__operators *operators, marey__torch_id id, uin
     return true;
 }
 
-/* ---- forward calls of backward ones ---- */
+/* ---- forward calls of backward calls ---- */
 
 /* The first call with a sequence number on a thread. */
 struct forward {
@@ -89,7 +89,7 @@ struct forward {
 struct forwards {
     struct forward *list; /* by sequence number, then thread */
     size_t n, cap;
-    /* Which thread each of torch's own numbers for threads is, found out by whose sequence numbers it has. */
+    /* Maps torch's thread numbers to threads, by votes of matching sequence numbers. */
     struct vote {
         int64_t number;
         uint32_t thread;
@@ -100,7 +100,7 @@ struct forwards {
 
 MAREY__ORDER_RUNS(forward_before, struct forward, MAREY__UP(sequence) MAREY__UP(thread))
 
-/* The autograd function around a call, or itself; MAREY__NO_OPERATOR_CALL: it is of no backward pass. */
+/* The autograd function around a call, or itself; MAREY__NO_OPERATOR_CALL: not in a backward pass. */
 static uint32_t autograd_around(const struct marey__operators *operators, const uint32_t *around,
                                 size_t i)
 {
@@ -119,7 +119,7 @@ static bool add_forward(const struct marey__operators *operators, struct forward
                        (struct forward){event->sequence, event->thread, operators->calls[i].stack});
 }
 
-/* The first one of this sequence number; the list's end when there is none. */
+/* The first one with this sequence number; the end of the list if there is none. */
 static size_t find_sequence(const struct forwards *forwards, int64_t sequence)
 {
     size_t at;
@@ -144,7 +144,7 @@ static bool add_vote(struct forwards *forwards, int64_t number, uint32_t thread)
 
 static bool vote(struct forwards *forwards, const struct marey__torch_event *event)
 {
-    enum { MAX_VOTES = 4096 }; /* threads are few; a file may claim otherwise */
+    enum { MAX_VOTES = 4096 }; /* limit for threads in a hostile file */
     if (event->sequence < 0 || event->forward_thread <= 0)
         return true;
     for (size_t i = find_sequence(forwards, event->sequence);
@@ -168,7 +168,7 @@ static uint32_t thread_of(const struct forwards *forwards, int64_t number)
     return thread;
 }
 
-/* The stack of the forward call of an autograd function; 0, the empty one, when it is not there. */
+/* The stack of the forward call of an autograd function; 0, the empty stack, if missing. */
 static uint32_t forward_stack(const struct forwards *forwards, const struct marey__torch_event *event)
 {
     const uint32_t thread = thread_of(forwards, event->forward_thread);

@@ -1,4 +1,4 @@
-/* The rows in the order that is asked for, and as a table. */
+/* The rows in the selected order, and as a table. */
 #include "analyze/operators/internal.h"
 
 #define FIELD(name) offsetof(struct marey__operator, name)
@@ -9,7 +9,7 @@ enum key_type { TIME_OR_BYTES, TIME_PER_CALL, COUNTED };
 
 static const struct sort_key {
     const char *name;
-    size_t field; /* of struct marey__operator */
+    size_t field; /* offset in struct marey__operator */
     enum key_type type;
 } sort_keys[] = {
     {"cpu_time", FIELD(cpu_ns), TIME_PER_CALL},
@@ -26,7 +26,7 @@ static const struct sort_key {
     {"flops", FIELD(flops), COUNTED},
 };
 
-/* Whether `key` is `known`, with one of the words for a device in place of "device". */
+/* Whether `key` is `known`, with the name of a device instead of "device". */
 static bool is_key(const char *key, const char *known)
 {
     static const char *const words[] = {"device", "cuda", "xpu", "privateuse1"};
@@ -80,7 +80,7 @@ struct sorted {
     uint32_t first_order, row;
 };
 
-/* The larger value first; of equal ones the one that was called first, as the longer of two at once. */
+/* The larger value first; of equal ones the earlier first call, or the longer if both begin together. */
 MAREY__ORDER_RUNS(comes_before, struct sorted,
                   MAREY__DOWN(value) MAREY__UP(first_ns) MAREY__DOWN(first_end_ns)
                       MAREY__UP(first_order))

@@ -1,6 +1,6 @@
 /*
- * The table of operators in the layout of torch: columns of fixed widths, right-aligned, two blanks between, a rule of
- * dashes above and below. One thing differs: torch writes FLOPs under "Source Location" and the source under FLOPs.
+ * The table of operators in torch's layout: right-aligned columns of fixed widths, two blanks between, a rule of dashes
+ * above and below. One difference: torch prints FLOPs under "Source Location" and the source under FLOPs.
  */
 #include "analyze/operators/internal.h"
 #include "present/draw/internal.h"
@@ -26,7 +26,7 @@ struct layout {
 
 /* ---- cells ---- */
 
-/* How many characters, not bytes. */
+/* Characters, not bytes. */
 static size_t count_characters(const char *text, size_t len)
 {
     size_t n = 0;
@@ -35,7 +35,7 @@ static size_t count_characters(const char *text, size_t len)
     return n;
 }
 
-/* Where the character of that number begins. */
+/* The position of character `number`. */
 static size_t character_at(const char *text, size_t len, size_t number)
 {
     size_t at = 0;
@@ -69,7 +69,7 @@ static void put_word(struct layout *layout, const char *word)
     put_cell(layout, word, strlen(word), WIDTH, false);
 }
 
-/* Microseconds, milliseconds or seconds, whichever is not below 1. */
+/* Microseconds, milliseconds or seconds, the largest unit with a value of at least 1. */
 static const char *format_time(double ns, char into[32])
 {
     if (ns >= 1e9)
@@ -115,7 +115,7 @@ static void put_memory(struct layout *layout, int64_t bytes)
 
 /* ---- widths ---- */
 
-/* A text of the trace as it is printed, in layout->text. */
+/* Write a text of the trace as printed to layout->text. */
 static size_t show(struct layout *layout, const char *text, size_t len)
 {
     layout->text.len = 0;
@@ -157,7 +157,7 @@ static void measure(struct layout *layout)
     layout->source_width = MAREY__MIN(layout->source_width, (size_t)MAX_SOURCE);
 }
 
-/* All in the unit of the smallest. */
+/* Use the unit of the smallest value for all. */
 static void scale_flops(struct layout *layout)
 {
     static const char *const titles[] = {"FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"};
@@ -186,12 +186,12 @@ static marey_status end_line(struct layout *layout, FILE *out)
     return marey__buf_to_stream(&layout->line, out);
 }
 
-/* Columns of numbers, as torch orders them. */
+/* Columns of numbers, in torch's order. */
 static const struct column {
     const char *title; /* %s: the device */
     enum { ALWAYS, WITH_DEVICE, WITH_MEMORY, WITH_DEVICE_MEMORY } when;
     enum { SHARE_OF_ALL, TIME, TIME_PER_CALL, MEMORY, CALLS } what;
-    size_t field; /* of struct marey__operator */
+    size_t field; /* offset in struct marey__operator */
 } columns[] = {
     {"Self CPU %%", ALWAYS, SHARE_OF_ALL, FIELD(self_cpu_ns)},
     {"Self CPU", ALWAYS, TIME, FIELD(self_cpu_ns)},
@@ -303,7 +303,7 @@ static void put_number(struct layout *layout, const struct column *column,
     }
 }
 
-/* Of what is too long the end is the telling part. */
+/* If the text is too long, its end is the most useful part. */
 static void put_source(struct layout *layout, const struct marey__torch_entry *entry)
 {
     const size_t n = show(layout, entry->text, entry->len);
@@ -350,7 +350,7 @@ static marey_status put_row(struct layout *layout, const struct marey__operator 
     return end_line(layout, out);
 }
 
-/* The further entries of the stack below the first, and a blank line. */
+/* The remaining entries of the stack, and a blank line. */
 static marey_status put_stack(struct layout *layout, const struct marey__operator *row, FILE *out)
 {
     const uint32_t n = n_entries(layout->operators, row);

@@ -1,15 +1,15 @@
 /*
- * scaling: runs with different worker counts: speedup, efficiency, what limits it.
+ * scaling: runs with different worker counts: speedup, efficiency, limits.
  *
  *   paths -- scaling_read.c: the files at a path, and the list of runs
  *               scaling_read_recording.c, scaling_read_steps.c: the runs of a recording or of traces
- *               scaling_read_csv.c, scaling_read_measures.c: rows of a CSV of measurements to runs
+ *               scaling_read_csv.c, scaling_read_measures.c: from rows of a CSV of measurements to runs
  *         -- scaling_series.c: series of points, their speedup
  *         -- scaling_resample.c: medians with intervals
- *         -- scaling_fits.c: Amdahl and USL, and their forecasts
+ *         -- scaling_fits.c: Amdahl and USL fits, and forecasts
  *         -- scaling_tables.c, scaling_notes.c: the tables of the report
  *
- *   report -- scaling_summary.c: which rows are a series; a summary of each
+ *   report -- scaling_summary.c: rows of each series; a summary of each
  *          -- scaling_charts.c: charts
  *          -- scaling_write.c: text, Markdown, JSON, a page; tables for people
  *
@@ -28,44 +28,44 @@
 
 /* ---- scaling_read.c: runs ---- */
 
-/* Numbers of a run, and their means over the runs of a point. NaN: unknown. Those of a CSV come first, in its order. */
+/* Numbers of a run, and their means over the runs of a point. NaN: unknown. Those in a CSV come first, in its order. */
 union marey__scaling_numbers {
     struct {
         double samples_per_epoch; /* of all workers together */
-        double batch;             /* training samples of one step, of all workers together */
-        /* Seconds of a step, a mean over ranks; together they are the step. The second and third: exposed */
+        double batch;             /* training samples per step, of all workers together */
+        /* Seconds of a step, means over ranks, which add up to the step. Communication and memory: exposed */
         double compute_s, communication_s, memory_s, idle_s;
-        double computation_fraction, computation_vs_communication; /* as itwinai defines them */
+        double computation_fraction, computation_vs_communication; /* itwinai's definitions */
         double utilization;                                        /* 0..1 */
         double joules;                                             /* of the whole run */
     };
     double all[10];
 };
 enum {
-    MAREY__SCALING_FIRST_PART = 2, /* compute_s and the three after it */
+    MAREY__SCALING_FIRST_PART = 2, /* compute_s and the next three */
     MAREY__SCALING_PARTS = 4,
     MAREY__SCALING_NUMBERS = 10,
 };
 
-/* One start of a program. */
+/* One execution of a program. */
 struct marey__scaling_run {
     const char *experiment; /* "": none */
     const char *strategy;   /* the series: "torch-ddp"; "": unknown */
-    const char *name;       /* for messages: a path, or the name in another tool */
+    const char *name;       /* for messages: a path, or the run's name in another tool */
     uint32_t workers;       /* ranks; from 1 */
     uint32_t nodes;         /* 0: unknown */
-    const double *epoch_s;  /* of the slowest rank, in order, the first included */
+    const double *epoch_s;  /* of the slowest rank, in order, including the first */
     size_t n_epochs;
-    const double *epoch_j; /* joules of each of these epochs; NaN: unknown. NULL: all are */
-    const double *step_s; /* of the slowest rank, without warm-up; an even sample of at most MAREY__SCALING_STEPS */
+    const double *epoch_j; /* joules of each epoch; NaN: unknown. NULL: all unknown */
+    const double *step_s; /* of the slowest rank, without warm-up; an evenly spaced sample of at most MAREY__SCALING_STEPS */
     size_t n_steps;
     union marey__scaling_numbers numbers;
-    uint32_t first_epoch_counts; /* non-zero: the first epoch is not a warm-up */
-    uint32_t is_partial;         /* non-zero: it stopped early; its whole epochs still count */
-    double *owned;               /* of a run in a list: the memory of its arrays */
+    uint32_t first_epoch_counts; /* non-zero: the first epoch is not warm-up */
+    uint32_t is_partial;         /* non-zero: it stopped early; its complete epochs count */
+    double *owned;               /* memory of the arrays, for a run in a list */
 };
 
-/* A run with everything unknown but its name, which is lent. */
+/* A run of which only the name is known, which is borrowed. */
 struct marey__scaling_run marey__scaling_run_unknown(const char *name);
 
 struct marey__scaling_runs {
@@ -77,48 +77,48 @@ struct marey__scaling_runs {
 };
 void marey__scaling_runs_fini(struct marey__scaling_runs *runs);
 /*
- * Append a copy; strings may be NULL for "". MAREY_EINVAL, with the run's name, for no workers and for a time that is not
- * positive and finite; the list is then unchanged. A run without epochs and steps is accepted, and gets a note.
+ * Append a copy; strings may be NULL for "". MAREY_EINVAL, naming the run, for no workers or a time that is not
+ * positive and finite; the list is then unchanged. A run without epochs and steps is accepted and gets a note.
  */
 MAREY_WARN_UNUSED marey_status marey__scaling_runs_add(struct marey__scaling_runs *runs,
                                                        const struct marey__scaling_run *run);
-/* Append a copy of the string to the notes: something that could not be read. */
+/* Append a note, copied: something could not be read. */
 MAREY_WARN_UNUSED marey_status marey__scaling_runs_note(struct marey__scaling_runs *runs,
                                                         const char *note);
 
 struct marey__scaling_read_options {
-    /* Each replaces the value in the data; NULL and 0: does not. */
+    /* Each replaces the value in the data, unless NULL or 0. */
     const char *experiment, *strategy;
     uint32_t workers;
-    uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
+    uint32_t n_jobs; /* reading threads; 0: one per CPU core */
     marey_progress *progress;
     void *progress_ctx;
-    const char *source; /* name of a CSV of measurements in the names of runs and in notes; NULL: its path */
-    marey_convert *convert; /* of CSV files of itwinai and of stores; NULL: these are not read */
+    const char *source; /* name of a CSV of measurements, for names of runs and notes; NULL: its path */
+    marey_convert *convert; /* for itwinai's CSV files and stores; NULL: these are not read */
     void *convert_ctx;
 };
 /*
- * Append the runs at `path`: a recording, a folder of recordings or of traces, or a CSV of measurements; or of an MLflow
- * store. A source that cannot be read becomes a note. MAREY_EFORMAT when no run was found.
+ * Append the runs at `path`: a recording, a folder of recordings or traces, a CSV of measurements, or an MLflow store.
+ * An unreadable source becomes a note. MAREY_EFORMAT if no run was found.
  */
 MAREY_WARN_UNUSED marey_status
 marey__scaling_runs_read(struct marey__scaling_runs *runs, const char *path, bool is_store,
                          const struct marey__scaling_read_options *options);
 
-/* For the readers of single sources. */
+/* Input of the readers of single sources. */
 struct marey__scaling_reading {
-    struct marey__scaling_runs *runs;                  /* to append to */
-    const struct marey__scaling_read_options *options; /* lent, never NULL */
-    const char *name;                                  /* of the source, in notes */
-    uint32_t n_jobs;                                   /* threads that may read it */
+    struct marey__scaling_runs *runs;                  /* appended to */
+    const struct marey__scaling_read_options *options; /* borrowed, never NULL */
+    const char *name;                                  /* of the source, for notes */
+    uint32_t n_jobs;                                   /* allowed reading threads */
 };
-/* Add a run, with what the options replace. A run that is wrong becomes a note. */
+/* Add a run, with values replaced by the options. An invalid run becomes a note. */
 MAREY_WARN_UNUSED marey_status marey__scaling_read_add(const struct marey__scaling_reading *reading,
                                                        struct marey__scaling_run *run);
 MAREY_WARN_UNUSED marey_status marey__scaling_read_note(const struct marey__scaling_reading *reading,
                                                         const char *fmt, ...) MAREY_PRINTF(2, 3);
 
-/* Steps of a run that are kept: of more, an even sample. */
+/* Limit on steps kept per run; of more, an evenly spaced sample. */
 enum { MAREY__SCALING_STEPS = 10000 };
 
 /* ---- scaling_read_recording.c: a recording, or a file or folder of traces ---- */
@@ -129,17 +129,17 @@ MAREY_WARN_UNUSED marey_status marey__scaling_read_recording(
 /* ---- scaling_read_steps.c: steps of the processes of a recording ---- */
 
 struct marey__scaling_step {
-    uint64_t key; /* its number, or one more than the last where a count starts again */
+    uint64_t key; /* its number, or continued from the last where the count restarts */
     double s, samples;
-    uint32_t n; /* processes that took it */
+    uint32_t n; /* processes with this step */
 };
 
-/* The steps of one process, or of several. Starts zeroed. */
+/* The steps of one process, or of several. Zero-initialize. */
 struct marey__scaling_steps {
     struct marey__scaling_step *list; /* by key */
     size_t n, cap;
-    /* Of one process: */
-    uint64_t n_seen;     /* steps that ended */
+    /* For one process: */
+    uint64_t n_seen;     /* ended steps */
     uint64_t n_warmup;   /* at its start, not in the list */
     uint64_t n_epochs;   /* begun */
     bool has_open_epoch; /* at its end */
@@ -147,12 +147,12 @@ struct marey__scaling_steps {
 /* Read one process; any thread. */
 MAREY_WARN_UNUSED marey_status marey__scaling_steps_read(struct marey__scaling_steps *steps,
                                                          marey_recording *recording, size_t process);
-/* Add another process: the slowest time of each step, the sum of its samples. Returns false on out of memory. */
+/* Add another process: the slowest time and the sum of samples of each step. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__scaling_steps_merge(struct marey__scaling_steps *steps,
                                                   const struct marey__scaling_steps *other);
 void marey__scaling_steps_fini(struct marey__scaling_steps *steps);
 
-/* Parts of the steps of one process without warm-up: nanoseconds, summed. */
+/* Parts of the steps of one process without warm-up, summed, in nanoseconds. */
 struct marey__scaling_parts {
     double ns[MAREY__SCALING_PARTS]; /* compute, exposed communication, exposed copies, idle */
     uint64_t n_steps;                /* of all its devices */
@@ -166,12 +166,12 @@ MAREY_WARN_UNUSED marey_status marey__scaling_parts_read(struct marey__scaling_p
 /* ---- scaling_read_csv.c, scaling_read_measures.c ---- */
 
 enum marey__scaling_file {
-    MAREY__FILE_OTHER, /* of sources: a recording */
+    MAREY__FILE_OTHER, /* as a source: a recording */
     MAREY__FILE_MEASUREMENTS,
-    MAREY__FILE_ITWINAI, /* a CSV of itwinai: power, epoch times or averages */
+    MAREY__FILE_ITWINAI, /* itwinai's CSV: power, epoch times or averages */
     MAREY__FILE_TRACE,
 };
-/* The kind of a CSV, by its first line; another for a trace. */
+/* The kind of a CSV, by its first line; OTHER for a trace. */
 enum marey__scaling_file marey__scaling_csv_kind(const char *text, size_t len);
 
 /* The measures, in the order of docs/formats/scaling-csv.md. */
@@ -183,7 +183,7 @@ enum marey__measure {
     MAREY__MEASURE_ENERGY,
     MAREY__MEASURE_INTERVAL,
     MAREY__MEASURE_RATE,    /* training samples per second */
-    MAREY__MEASURE_NUMBERS, /* from here on: as union marey__scaling_numbers, one for a run */
+    MAREY__MEASURE_NUMBERS, /* from here on as in union marey__scaling_numbers, one per run */
     MAREY__MEASURE_FRACTION = MAREY__MEASURE_NUMBERS + 6,
     MAREY__MEASURE_VERSUS,
     MAREY__N_MEASURES,
@@ -191,19 +191,19 @@ enum marey__measure {
 
 /* One number of one run. */
 struct marey__measured {
-    double step, unix_ms, value; /* the first two NaN where they are missing */
+    double step, unix_ms, value; /* step and unix_ms: NaN if missing */
     uint32_t run;
     int32_t rank; /* -1: missing */
     uint32_t measure;
 };
 
 struct marey__measured_run {
-    const char *experiment, *strategy, *name; /* in `texts` */
+    const char *experiment, *strategy, *name; /* stored in `texts` */
     uint32_t workers, nodes;
-    uint32_t repeat; /* from 0, of runs with the same name */
+    uint32_t repeat; /* from 0, for runs with the same name */
 };
 
-/* Starts zeroed; fini() accepts a partially filled one. */
+/* Zero-initialize; fini() accepts a partially filled one. */
 struct marey__measurements {
     struct marey__measured *rows;
     size_t n_rows, rows_cap;
@@ -215,14 +215,14 @@ struct marey__measurements {
     size_t n_series, series_cap;
     struct marey__arena texts;
     uint64_t n_dropped;      /* rows without a number of workers, or with an impossible value */
-    struct marey__buf notes; /* rows of the measure "note", each ended by a NUL */
+    struct marey__buf notes; /* rows of the measure "note", NUL-terminated */
     uint64_t n_unknown;      /* rows of other measures */
     char unknown[64];        /* the first of those */
 };
 MAREY_WARN_UNUSED marey_status marey__measurements_read(struct marey__measurements *m,
                                                         marey__byte_source *bytes, const char *path);
 void marey__measurements_fini(struct marey__measurements *m);
-/* The rows as runs; sorts them. */
+/* Convert the rows to runs; sorts them. */
 MAREY_WARN_UNUSED marey_status marey__measurements_add(const struct marey__scaling_reading *reading,
                                                        struct marey__measurements *m);
 MAREY_WARN_UNUSED marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading,
@@ -239,40 +239,40 @@ enum marey__scaling_measure {
 
 enum { MAREY__SCALING_UNITS = 32 };
 
-/* The values of a run in one measure: their median, and the units that are resampled. */
+/* The values of a run in one measure: their median, and units to resample. */
 struct marey__scaling_values {
     size_t n;      /* values that count */
     double median; /* NaN: none */
     size_t n_units;
-    double units[MAREY__SCALING_UNITS]; /* sorted: the values; of many, the medians of successive blocks */
+    double units[MAREY__SCALING_UNITS]; /* sorted: the values, or if there are many, medians of successive blocks */
 };
 
-/* A run at its place in a point. */
+/* A run within a point. */
 struct marey__scaling_member {
     const struct marey__scaling_run *run;
     uint32_t series;
-    bool has_only_first;      /* its only epoch is the warm-up */
-    bool has_joules_of_whole; /* energy is known for the whole run only */
+    bool has_only_first;      /* its only epoch is warm-up */
+    bool has_joules_of_whole; /* energy is known only for the whole run */
     struct marey__scaling_values values[MAREY__N_SCALING_MEASURES];
 };
 
 /* A value with its uncertainty: the standard error of its logarithm and degrees of freedom. NaN: unknown. */
 struct marey__scaling_level {
     double value, error, df;
-    double epoch_error; /* by the differences between epochs; the error is at least as large */
+    double epoch_error; /* from differences between epochs; a lower limit of the error */
     double low, high;
-    double spread; /* between the medians of runs, over the value */
+    double spread; /* range of the runs' medians over the value */
     size_t n_runs, n_values;
-    bool is_common; /* its degrees of freedom are those of all points of the series together */
+    bool is_common; /* degrees of freedom are shared by all points of the series */
 };
 
 /* Runs of a series with one number of workers. */
 struct marey__scaling_point {
-    uint32_t workers, nodes; /* nodes 0: unknown, or not the same in all */
+    uint32_t workers, nodes; /* nodes 0: unknown, or not equal */
     size_t first, n;         /* members */
     struct marey__scaling_level levels[MAREY__N_SCALING_MEASURES];
     union marey__scaling_numbers numbers; /* means; the parts of a step still add up */
-    double work;       /* in the measure, relative to the baseline's. NaN: unknown */
+    double work;       /* in the measure, relative to the baseline. NaN: unknown */
     double epoch_work; /* in an epoch */
     struct marey__scaling_level speedup;
     double ideal, karp_flatt, karp_flatt_error;
@@ -287,7 +287,7 @@ enum marey__scaling_kind {
 
 enum marey__scaling_model { MAREY__SCALING_AMDAHL, MAREY__SCALING_USL, MAREY__N_SCALING_MODELS };
 
-/* T(n) = parallel / n + serial + coherency (n - 1), none of the three negative. */
+/* T(n) = parallel / n + serial + coherency (n - 1), with no negative parameter. */
 struct marey__scaling_curve {
     double parallel_s, serial_s, coherency_s;
 };
@@ -297,18 +297,18 @@ struct marey__scaling_interval {
 };
 
 struct marey__scaling_fit {
-    const char *reason; /* why there is none, or its limits; NULL: nothing to report */
+    const char *reason; /* why there is no fit, or its limits; NULL: none */
     bool is_fitted;
     struct marey__scaling_curve curve;
     size_t n_points;
     double residual;
-    struct marey__scaling_interval serial, coherency, best; /* shares of T(1); workers */
+    struct marey__scaling_interval serial, coherency, best; /* shares of T(1); best: workers */
     struct marey__scaling_interval *forecast; /* seconds, for each marey__scaling_asked() */
 };
 
 struct marey__scaling_series {
     const char *experiment, *strategy;
-    size_t first, n; /* points that have a time, by workers */
+    size_t first, n; /* points with a time, by workers */
     enum marey__scaling_measure measure;
     enum marey__scaling_kind kind, epoch_kind;
     size_t n_without; /* points without a time in this measure, after the others */
@@ -328,15 +328,15 @@ enum marey__scaling_table {
 extern const struct marey_table_definition marey__scaling_tables[MAREY__N_SCALING_TABLES];
 
 struct marey__scaling_options {
-    bool with_first;  /* first epochs count as any other */
-    const char *kind; /* "strong", "weak"; NULL: by the data */
-    const char *measure; /* "epoch", "step"; NULL: by series, epochs where as many points have them as have steps */
+    bool with_first;  /* first epochs count */
+    const char *kind; /* "strong", "weak"; NULL: from the data */
+    const char *measure; /* "epoch", "step"; NULL: per series, epochs if at least as many points have them as steps */
     uint32_t n_resamples;     /* 0: 2000 */
-    const uint32_t *forecast; /* numbers of workers to forecast; lent */
-    size_t n_forecast;        /* 0: twice, four and eight times the largest measured number */
+    const uint32_t *forecast; /* numbers of workers to forecast; borrowed */
+    size_t n_forecast;        /* 0: two, four and eight times the largest measured number */
 };
 
-/* The `input` of a request: runs that are in memory already. */
+/* The `input` of a request: runs already in memory. */
 struct marey__scaling_input {
     const struct marey__scaling_runs *runs;
     struct marey__scaling_options options;
@@ -357,12 +357,12 @@ struct marey__scaling {
 
 /* ---- scaling_series.c ---- */
 
-/* Put runs into series and points. */
+/* Group runs into series and points. */
 MAREY_WARN_UNUSED marey_status marey__scaling_group(struct marey__scaling *scaling);
 /* Choose the measure, and keep the points that have it. */
 void marey__scaling_choose(const struct marey__scaling *scaling,
                            struct marey__scaling_series *series);
-/* Work, speedup and Karp-Flatt of the points, relative to the first. */
+/* Work, speedup and Karp-Flatt metric of the points, relative to the first. */
 void marey__scaling_compare_points(const struct marey__scaling *scaling,
                                    struct marey__scaling_series *series);
 
@@ -388,20 +388,20 @@ static inline double marey__scaling_unit_s(const struct marey__scaling_series *s
 
 /* ---- scaling_resample.c ---- */
 
-/* Of all intervals. */
+/* For all intervals. */
 #define MAREY__SCALING_CONFIDENCE 0.95
 
 struct marey__scaling_random {
     uint64_t state;
 };
-/* The same arguments give the same numbers. */
+/* Deterministic: equal arguments give equal numbers. */
 struct marey__scaling_random marey__scaling_random_of(uint64_t a, uint64_t b);
 /* Standard normal. */
 double marey__scaling_random_normal(struct marey__scaling_random *random);
 
-/* The levels of all points, each by itself. */
+/* The levels of all points, each separately. */
 MAREY_WARN_UNUSED marey_status marey__scaling_levels(struct marey__scaling *scaling);
-/* Their intervals, by the repeats of all points of the series. */
+/* Their intervals, from the repeats of all points of the series. */
 void marey__scaling_bound(const struct marey__scaling *scaling,
                           const struct marey__scaling_series *series);
 /* Set low and high from value, error and df. */
@@ -409,7 +409,7 @@ void marey__scaling_level_bound(struct marey__scaling_level *level);
 
 /* ---- scaling_fits.c ---- */
 
-/* A forecast for more than this many times the largest measured number of workers is only a guess. */
+/* Forecasts beyond this multiple of the largest measured number of workers are marked as guesses. */
 enum { MAREY__SCALING_FURTHEST = 8 };
 
 /* The curve with the smallest relative residuals; without `has_coherency` the third parameter is 0. */
@@ -426,7 +426,7 @@ double marey__scaling_asked(const struct marey__scaling *scaling,
 
 /* ---- scaling_tables.c, scaling_notes.c ---- */
 
-/* The tables remember running out of memory. */
+/* The tables record out-of-memory failures. */
 void marey__scaling_put_rows(struct marey__scaling *scaling);
 MAREY_WARN_UNUSED bool marey__scaling_put_notes(struct marey__scaling *scaling);
 
@@ -434,10 +434,10 @@ MAREY_WARN_UNUSED bool marey__scaling_put_notes(struct marey__scaling *scaling);
 
 /* ---- scaling_summary.c ---- */
 
-/* Rows of `points` that belong together. */
+/* Rows of `points` in one series. */
 struct marey__scaling_line {
     size_t first, n;
-    const char *name; /* "" for the only one without a name. Lent by the list */
+    const char *name; /* "" for a single unnamed series. Owned by the list */
 };
 
 /* marey_report.data: the series of the report. */
@@ -452,13 +452,13 @@ struct marey__scaling_list {
 struct marey__scaling_list *marey__scaling_list_create(const marey_table *points);
 void marey__scaling_list_destroy(void *list);
 
-/* A number of any type; NaN where it is null, and for a NULL column. */
+/* A number of any type; NaN if it is null, or for a NULL column. */
 double marey__scaling_number(const marey_table *table, size_t row, const char *column);
 /* Whether two rows have the same experiment and strategy. */
 bool marey__scaling_is_same_series(const marey_table *a, size_t row_a, const marey_table *b,
                                    size_t row_b);
 
-/* One or two sentences about a series, without an end of line. */
+/* One or two sentences about a series, without a line end. */
 void marey__scaling_summary(struct marey__buf *line, const marey_report *report, size_t series);
 
 /* ---- scaling_charts.c, scaling_write.c ---- */

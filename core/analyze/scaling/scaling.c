@@ -1,4 +1,4 @@
-/* What more workers bring: runs into series of points, their statistics, the laws they follow, and tables of it all. */
+/* The scaling report: groups runs into series of points, computes statistics, fits laws and makes tables. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 
 enum { N_RESAMPLES = 2000 };
 
-/* ---- making ---- */
+/* ---- the report ---- */
 
 static marey_status no_times(const struct marey__scaling *scaling)
 {
@@ -42,7 +42,7 @@ static marey_status analyze(struct marey__scaling *scaling)
     return MAREY_OK;
 }
 
-/* What was only needed to make the tables. */
+/* Free the data needed only to make the tables. */
 static void free_making(struct marey__scaling *scaling)
 {
     for (size_t i = 0; i < scaling->n_series; i++)
@@ -109,7 +109,7 @@ static marey_status read_all(struct marey__scaling_runs *runs, const struct mare
     }
     if (store == NULL)
         return MAREY_OK;
-    /* The experiment selects what is read of it. */
+    /* For a store, the experiment selects what is read. */
     const struct marey__scaling_read_options of_store = {.strategy = strategy,
                                                          .source = "MLflow",
                                                          .convert = given->convert,
@@ -137,7 +137,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return fill(report, &runs, &options);
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"measure", MAREY_SETTING_CHOICE, "epoch|step",

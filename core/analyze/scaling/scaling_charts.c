@@ -1,8 +1,8 @@
 /*
  * The charts of a report, by name. Those with itwinai's names show the same data as itwinai's, with labelled axes.
  *
- * A chart of lines has time, speedup, efficiency or throughput over workers, with the ideal beside it. A chart of bars
- * has a group for each number of workers, with a bar for each series.
+ * A line chart has time, speedup, efficiency or throughput over workers, with the ideal line. A bar chart has a group
+ * for each number of workers, with a bar for each series.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,17 +15,17 @@
 enum { MAX_PARTS = 4, MAX_ROOMS = 10 };
 
 enum ideal {
-    BARS,             /* not a chart of lines */
-    IDEAL_TIME,       /* the baseline's, divided by the ideal speedup; the same in weak scaling */
-    IDEAL_SPEEDUP,    /* the workers over the baseline's */
+    BARS,             /* a bar chart */
+    IDEAL_TIME,       /* the baseline's, divided by the ideal speedup; constant in weak scaling */
+    IDEAL_SPEEDUP,    /* workers over the baseline's workers */
     IDEAL_EFFICIENCY, /* 1 */
-    IDEAL_THROUGHPUT, /* the baseline's, times the ideal speedup */
+    IDEAL_THROUGHPUT, /* the baseline's times the ideal speedup */
 };
 
-enum unit { FIXED, SECONDS, JOULES }; /* the last two: the unit fits the largest value */
+enum unit { FIXED, SECONDS, JOULES }; /* for the last two, the unit fits the largest value */
 
 struct chart {
-    const char *name, *alias; /* the second: itwinai's name; NULL: none */
+    const char *name, *alias; /* alias: itwinai's name; NULL: none */
     const char *title, *y_title;
     const char *columns[MAX_PARTS], *low, *high;
     enum ideal ideal;
@@ -38,7 +38,7 @@ struct chart {
     const char *parts[MAX_PARTS]; /* a part without a column is 1 minus the first */
     uint32_t colors[MAX_PARTS];
     bool is_of_runs; /* from the table of runs: the median of repeats */
-    bool is_share;   /* of all columns together */
+    bool is_share;   /* of the sum of all columns */
 };
 
 #define STEP_PARTS                                                                                 \
@@ -53,7 +53,7 @@ struct chart {
 #define OVERLAP_NOTE                                                                               \
     "Sums of durations: what ran at the same time counts twice. Do not compare strategies by it."
 
-/* Of several rows with one name, the first with data is drawn. */
+/* Of several entries with one name, the first with data is drawn. */
 static const struct chart charts[] = {
     {.name = "epoch-time", EPOCH_TIME, .x_scale = MAREY__CHART_LOG2},
     {.name = "absolute_epoch_time", EPOCH_TIME, .x_scale = MAREY__CHART_LOG10},
@@ -100,7 +100,7 @@ static const struct chart charts[] = {
      .times = 1.0 / 3600,
      .is_of_runs = true,
      .note = "Of one run with all its workers; repeats are not added up."},
-    {.name = "gpu_energy_plot", /* where only the energy of epochs is known */
+    {.name = "gpu_energy_plot", /* if only the energy of epochs is known */
      EPOCH_ENERGY,
      .y_title = "energy of an epoch (Wh), all workers",
      .times = 1.0 / 3600},
@@ -121,7 +121,7 @@ static const struct chart charts[] = {
      .times = 100,
      .y_at_most = 100,
      .note = OVERLAP_NOTE},
-    {.name = "computation_vs_other_plot", /* of runs without averages */
+    {.name = "computation_vs_other_plot", /* for runs without averages */
      .title = "Computation and other",
      .y_title = "share of a step (%), mean over ranks",
      STEP_PARTS,
@@ -154,15 +154,15 @@ struct drawing {
     const struct marey__scaling_list *list;
     const marey_table *runs;
     struct marey__chart_words words;
-    char y_title[96], title[96]; /* with a unit or a measure in them */
-    double times;                /* that a column is multiplied by */
+    char y_title[96], title[96]; /* including a unit or a measure */
+    double times;                /* factor for column values */
     struct marey__buf *svg;
     void *rooms[MAX_ROOMS]; /* arrays of this chart */
     size_t n_rooms;
     bool failed; /* out of memory */
 };
 
-/* An array of `n` elements and one more, freed with the drawing. Its failure is remembered. */
+/* An array of `n` + 1 elements, freed with the drawing. Sets `failed` on out of memory. */
 static void *room(struct drawing *d, size_t n, size_t size)
 {
     void *made = d->rooms[d->n_rooms++] = marey__calloc(n + 1, size);
@@ -187,7 +187,7 @@ static double largest(const struct drawing *d)
     return most;
 }
 
-/* "an epoch", where all points are measured by it. */
+/* "an epoch" if all points are measured by epochs. */
 static const char *measured_thing(const marey_table *points)
 {
     const char *measure =
@@ -253,7 +253,7 @@ static double ideal_at(const struct drawing *d, const struct marey__scaling_line
     }
 }
 
-/* One dashed line is enough where it would be the same for all. */
+/* Whether one dashed line suffices, because it is the same for all. */
 static bool has_one_ideal(const struct drawing *d)
 {
     const struct marey__scaling_list *list = d->list;
@@ -291,7 +291,7 @@ static bool has_any(const struct marey__chart_series *series)
     return false;
 }
 
-/* The one line for all, over the workers of all series. It becomes the first of `series`. */
+/* Make one line for all series, over all their workers; it becomes the first of `series`. */
 static void join_ideals(struct marey__chart_series *series, size_t n,
                         struct marey__chart_point *ideals, size_t n_ideals)
 {
@@ -308,7 +308,7 @@ static void join_ideals(struct marey__chart_series *series, size_t n,
         series[s].n = 0;
 }
 
-/* The series first, then the ideal of each, then the ideal's name in the legend. */
+/* The series, then the ideal of each; then the ideal's name in the legend. */
 static bool draw_lines(struct drawing *d)
 {
     const struct marey__scaling_list *list = d->list;
@@ -353,7 +353,7 @@ static bool draw_lines(struct drawing *d)
 
 /* ---- bars ---- */
 
-/* The median of a column over the runs of a point that have it; NaN: none has. `repeats` has room for all runs. */
+/* The median of a column over the runs of a point with a value; NaN: none. `repeats` has space for all runs. */
 static double median_of_runs(const struct drawing *d, double *repeats, size_t row, const char *column)
 {
     const marey_table *points = d->list->points;
@@ -385,7 +385,7 @@ static double value_of(const struct drawing *d, double *repeats, size_t row, siz
     return sum > 0 ? value / sum : NAN;
 }
 
-/* Bars by number of workers and series. Workers and series without any value are left out. */
+/* Bars by number of workers and series. Workers and series without any value are omitted. */
 struct grid {
     size_t n_parts, n_groups, n_series;
     uint32_t *workers; /* of groups, ascending */
@@ -447,7 +447,7 @@ static void collect(struct grid *grid, const struct drawing *d, double *repeats)
     }
 }
 
-/* A bar of NaN is not drawn. */
+/* Bars of NaN are not drawn. */
 static void fill_bars(struct grid *grid, const struct drawing *d)
 {
     const marey_table *points = d->list->points;
@@ -515,7 +515,7 @@ static bool draw_bars(struct drawing *d)
     return marey__chart_bars(&bars, d->svg);
 }
 
-/* ---- by name ---- */
+/* ---- charts by name ---- */
 
 static marey_status draw_named(struct drawing *d, const char *name)
 {

@@ -1,14 +1,14 @@
 /*
- * Amdahl's law and the universal scalability law as curves.
+ * Fits Amdahl's law and the universal scalability law.
  *
- * With c = contention and k = coherency, the latter says T(n) = T(1) (1 + c (n - 1) + k n (n - 1)) / n, which is
+ * With c = contention and k = coherency, the latter is T(n) = T(1) (1 + c (n - 1) + k n (n - 1)) / n, or
  *
  *   T(n) = parallel / n + serial + coherency (n - 1)      parallel = T(1) (1 - c), serial = T(1) c, coherency = T(1) k
  *
- * and without its last term is Amdahl's. It is linear in the three, so that the nearest curve without a negative term
- * is found exactly: it is the best one of those that leave some terms out and come out without a negative one. No start
- * value, no iteration, and nothing that a strange series could keep from converging. One with only the last term has no
- * T(1), and is not taken.
+ * Without its last term it is Amdahl's. It is linear in its three parameters, so the best non-negative fit is exact:
+ * the best among the fits of all subsets of terms without a negative parameter. It needs no start values and no
+ * iteration, so it cannot fail to converge. A fit with only the last term has no T(1) and is
+ * rejected.
  */
 #include <math.h>
 
@@ -36,9 +36,9 @@ static double best_of(const struct marey__scaling_curve *curve)
     return curve->coherency_s > 0 ? fmax(sqrt(curve->parallel_s / curve->coherency_s), 1) : INFINITY;
 }
 
-/* ---- the nearest ---- */
+/* ---- least squares ---- */
 
-/* Normal equations of relative distances, each term scaled to length one: workers may reach far. */
+/* Normal equations of relative distances, with each term normalized, because workers may span a wide range. */
 struct equations {
     double products[N_TERMS][N_TERMS], targets[N_TERMS], scales[N_TERMS];
 };
@@ -66,7 +66,10 @@ static struct equations equations_of(const double *workers, const double *second
     return e;
 }
 
-/* Solve for the terms in `chosen` (bits) by Cholesky's way. False when they cannot be distinguished or one is negative. */
+/*
+ * Solve for the terms in `chosen` (bits) by Cholesky decomposition. Returns false if they are collinear or one is
+ * negative.
+ */
 static bool solve(const struct equations *e, unsigned chosen, double out[N_TERMS])
 {
     size_t list[N_TERMS] = {0}, n = 0;
@@ -101,7 +104,7 @@ static bool solve(const struct equations *e, unsigned chosen, double out[N_TERMS
     return true;
 }
 
-/* Relative residuals. */
+/* Sum of squared relative residuals. */
 static double squares(const double *workers, const double *seconds, size_t n,
                       const struct marey__scaling_curve *curve)
 {
@@ -136,12 +139,12 @@ struct marey__scaling_curve marey__scaling_curve_fit(const double *workers, cons
 /*
  * ---- fits to a series ----
  *
- * The uncertainty of a fit comes from fitting it again to times that are moved at random, by the uncertainty of each point
- * and by its distance from the curve beyond that. Errors of the law itself, beyond the largest measured number of workers,
- * are in no interval.
+ * The uncertainty of a fit comes from refitting randomly perturbed times, according to the uncertainty of each point
+ * and its distance from the curve beyond that. Intervals do not include errors of the law itself beyond the largest
+ * measured number of workers.
  */
 
-/* Off by more than this beyond noise, points do not follow a law. */
+/* Points that deviate by more than this beyond noise do not follow a law. */
 #define OFF_THE_CURVE 0.05
 
 size_t marey__scaling_n_asked(const struct marey__scaling *scaling)
@@ -164,10 +167,10 @@ struct task {
     const struct marey__scaling_series *series;
     struct marey__scaling_fit *fit;
     enum marey__scaling_model model;
-    size_t n; /* points */
+    size_t n; /* number of points */
     double *workers, *seconds, *errors, *moved;
     double df;
-    /* What draws give, one row of n_draws for each. */
+    /* Results of the draws: arrays of n_draws, one per forecast. */
     double *serial, *coherency, *inverse_best, *forecast;
     size_t n_draws;
 };
@@ -177,7 +180,7 @@ static size_t n_terms(const struct task *task)
     return task->model == MAREY__SCALING_USL ? 3 : 2;
 }
 
-/* An error that is not known is 0. */
+/* Unknown errors count as 0. */
 static void take_points(struct task *task)
 {
     for (size_t i = 0; i < task->series->n; i++) {
@@ -194,9 +197,9 @@ static void take_points(struct task *task)
     }
 }
 
-/* ---- how far off the points are ---- */
+/* ---- distances of the points ---- */
 
-/* Let errors be as large as the points' distances ask for. False when nothing reports how large they are. */
+/* Increase errors to match the points' distances from the curve. Returns false if neither gives an error. */
 static bool widen(struct task *task)
 {
     const double n_free = (double)task->n - (double)n_terms(task);
@@ -208,7 +211,7 @@ static bool widen(struct task *task)
     const double more = fmax(off / n_free - noise, 0);
     for (size_t i = 0; i < task->n; i++)
         task->errors[i] = sqrt(task->errors[i] * task->errors[i] + more);
-    /* Welch and Satterthwaite: what the points' distances say is known by few of them. */
+    /* Welch-Satterthwaite: the distances have few degrees of freedom. */
     if (!(noise + more > 0))
         return false;
     task->df =
@@ -240,13 +243,15 @@ static void draw(struct task *task, struct marey__scaling_random *random, size_t
             marey__scaling_curve_at(&curve, marey__scaling_asked(task->scaling, task->series, i));
 }
 
-/* Where the middle `confidence` of the draws lies, stretched around the value by Student's t over the normal's. */
+/*
+ * The middle `confidence` of the draws, stretched around the value by the ratio of Student's t to the normal quantile.
+ */
 static struct marey__scaling_interval bound(const struct task *task, double value, double *draws)
 {
     const double stretch = marey__t_quantile(MAREY__SCALING_CONFIDENCE, fmax(task->df, 1)) /
                            marey__t_quantile(MAREY__SCALING_CONFIDENCE, 1e6);
     const size_t outside = (size_t)((1 - MAREY__SCALING_CONFIDENCE) / 2 * (double)task->n_draws);
-    (void)marey__median(draws, task->n_draws); /* which puts them in order */
+    (void)marey__median(draws, task->n_draws); /* also sorts them */
     const double low = draws[outside], high = draws[task->n_draws - 1 - outside];
     return (struct marey__scaling_interval){value, value - fmax(value - low, 0) * stretch,
                                             value + fmax(high - value, 0) * stretch};
@@ -260,7 +265,7 @@ static void bound_share(const struct task *task, struct marey__scaling_interval 
     interval->low = fmax(interval->low, 0);
 }
 
-/* Seconds, on their logarithm. */
+/* Seconds, on a logarithmic scale. */
 static void bound_ratio(const struct task *task, struct marey__scaling_interval *interval,
                         double *draws)
 {
@@ -271,7 +276,7 @@ static void bound_ratio(const struct task *task, struct marey__scaling_interval 
     interval->high = interval->value * exp(ratio.high);
 }
 
-/* Of one over the number, so that "never" is a zero like others. */
+/* On the inverse of the number, so that "never" is 0. */
 static void bound_best(const struct task *task, struct marey__scaling_interval *interval,
                        double *draws)
 {
@@ -279,7 +284,7 @@ static void bound_best(const struct task *task, struct marey__scaling_interval *
     bound_share(task, &inverse, draws);
     interval->low = 1 / fmin(inverse.high, 1);
     interval->high = 1 / inverse.low;
-    /* A best that may as well be nowhere is an accident of noise. */
+    /* Without an upper bound, the optimum may be noise. */
     if (isinf(interval->high))
         interval->value = INFINITY;
 }
@@ -329,7 +334,7 @@ static bool fit_model(struct task *task)
         fit->forecast[i] = unknown;
     take_points(task);
     fit->n_points = task->n;
-    if (task->n <= n_terms(task)) { /* as many parameters as points fit any times */
+    if (task->n <= n_terms(task)) { /* with as many parameters as points, every fit is perfect */
         fit->reason = task->model == MAREY__SCALING_USL
                           ? "not fitted: needs at least four numbers of workers"
                           : "not fitted: needs at least three numbers of workers";

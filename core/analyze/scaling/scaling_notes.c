@@ -1,10 +1,10 @@
-/* Notes of the report: findings about each series, and what was left out or assumed. */
+/* Notes of the report: findings about each series, excluded data, assumptions. */
 #include <math.h>
 #include <string.h>
 
 #include "analyze/scaling/internal.h"
 
-/* Above the ideal by more than this is not what more workers can do by themselves. */
+/* Speedup above the ideal by more than this needs an explanation. */
 #define ABOVE_IDEAL 0.05
 
 static void put_name(struct marey__buf *text, const struct marey__scaling_series *series)
@@ -17,7 +17,7 @@ static void put_name(struct marey__buf *text, const struct marey__scaling_series
     marey__buf_puts(text, ": ");
 }
 
-/* " (1.2 % to 3.4 %)", where it is known. */
+/* " (1.2 % to 3.4 %)" if known. */
 static void put_between(struct marey__buf *text, const struct marey__scaling_interval *interval)
 {
     if (isnan(interval->low))
@@ -75,7 +75,7 @@ static void find_amdahl(struct marey__buf *text, const struct marey__scaling_ser
 {
     const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_AMDAHL];
     if (!fit->is_fitted || series->fits[MAREY__SCALING_USL].coherency.low > 0)
-        return; /* where coherency is sure, Amdahl's limit is not an answer */
+        return; /* with significant coherency, Amdahl's limit does not apply */
     put_name(text, series);
     marey__buf_puts(text, "by Amdahl's law ");
     marey__text_share(text, fit->serial.value);
@@ -119,13 +119,13 @@ static void find_all(struct marey__buf *text, const struct marey__scaling *scali
 
 /* ---- notes ---- */
 
-/* So many runs are named one by one. */
+/* Limit on runs named one by one. */
 enum { MOST_NAMED = 5 };
 
 struct notes {
     const struct marey__scaling *scaling;
     const struct marey__scaling_series *series;
-    const struct marey__scaling_point *points; /* of the series; those without a time after */
+    const struct marey__scaling_point *points; /* of the series; points without a time come last */
     struct marey__buf *text;
 };
 
@@ -133,7 +133,10 @@ struct notes {
 
 typedef bool is_meant(const struct notes *notes, const struct marey__scaling_point *point);
 
-/* "2, 4 and 8 workers", of the points from `from` up to `to` that are meant; false and nothing when there are none. */
+/*
+ * "2, 4 and 8 workers", for the selected points in `from` up to `to`; returns false, with nothing written, if there are
+ * none.
+ */
 static bool put_workers(const struct notes *notes, const char *before, size_t from, size_t to,
                         is_meant *meant)
 {
@@ -213,7 +216,7 @@ static bool is_far(double a, double b)
     return fabs(log(a / b)) > 0.001;
 }
 
-/* Repeats that are none. */
+/* Runs with the same name and different work. */
 static bool has_different_work(const struct notes *notes, const struct marey__scaling_point *point)
 {
     const struct marey__scaling_member *members = &notes->scaling->members[point->first];
@@ -257,7 +260,7 @@ static void note_partial(const struct notes *notes, size_t first, size_t end)
         marey__buf_printf(notes->text, "%zu more runs stopped half-way\n", n - MOST_NAMED);
 }
 
-/* Runs beside which others have more than a first epoch. */
+/* Runs with only a first epoch, if others have more. */
 static void note_left_out(const struct notes *notes)
 {
     size_t n = 0;

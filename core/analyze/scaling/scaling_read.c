@@ -1,6 +1,6 @@
 /*
- * The list of measured runs, and the sources at a path: each is read into its own list, several at a time, and then
- * merged in the order of their names. Folders are searched at any depth; other files are ignored.
+ * The list of measured runs, and the sources at a path: each is read into its own list, in parallel, and merged in the
+ * order of names. Folders are searched at any depth; other files are ignored.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ static marey_status check(const struct marey__scaling_run *run)
     return check_times(run, "step", run->step_s, run->n_steps);
 }
 
-/* NULL where there is nothing to copy. */
+/* NULL if there is nothing to copy. */
 static const double *copy_values(double *into, const double *values, size_t n)
 {
     return values != NULL && n != 0 ? memcpy(into, values, n * sizeof *into) : NULL;
@@ -89,15 +89,15 @@ marey_status marey__scaling_runs_note(struct marey__scaling_runs *runs, const ch
 
 /* ---- reading ---- */
 
-/* Folders within folders; those of MLflow are six deep. Sources that fail and are named one by one. */
+/* Depth of nested folders (MLflow's are six deep); limit on failed sources named one by one. */
 enum { MAX_DEPTH = 16, MAX_FAILURES = 10 };
 
 struct source {
     char *path;
-    const char *name; /* for sentences */
+    const char *name; /* for messages */
     enum marey__scaling_file kind;
-    bool is_converted;               /* the file is ours, and removed */
-    struct marey__scaling_runs runs; /* what came of it */
+    bool is_converted;               /* a temporary file, removed afterwards */
+    struct marey__scaling_runs runs; /* the runs read from it */
     marey_status status;
     char failure[512];
 };
@@ -107,11 +107,11 @@ struct sources {
     struct source *list;
     size_t n, cap;
     bool has_itwinai; /* there are CSV files of itwinai */
-    size_t n_other;   /* files that are nothing of ours */
+    size_t n_other;   /* files of unknown kinds */
     uint32_t n_jobs;
 };
 
-/* ---- for all readers ---- */
+/* ---- helpers of all readers ---- */
 
 struct marey__scaling_run marey__scaling_run_unknown(const char *name)
 {
@@ -173,7 +173,7 @@ static bool ends_in(const char *path, const char *end)
     return marey__ends_with(path, strlen(path), end);
 }
 
-/* The kind of a file, by how it begins. One that cannot be read is another; only MAREY_ENOMEM is a failure. */
+/* The kind of a file, by its first bytes. An unreadable file has kind OTHER; the only error is MAREY_ENOMEM. */
 static marey_status find_kind(const char *path, enum marey__scaling_file *out)
 {
     marey__byte_source *bytes = NULL;
@@ -193,7 +193,7 @@ static marey_status find_kind(const char *path, enum marey__scaling_file *out)
 
 /* ---- a folder ---- */
 
-/* Anything whose name is a log's makes the folder a recording; so does a meta.json of ours, before any log is there. */
+/* A folder is a recording if any name in it is a log's, or if it has our meta.json before any log exists. */
 static bool is_recording(struct dirent **entries, int n, const char *folder)
 {
     for (int i = 0; i < n; i++)
@@ -212,7 +212,7 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* A file of a folder; `*has_traces` is set by one of a trace. Others are known by their names, and not opened. */
+/* Check a file of a folder; sets `*has_traces` for a trace. Other files are recognized by name without opening them. */
 static bool look_at_file(struct sources *sources, const char *path, bool *has_traces)
 {
     static const char *const endings[] = {".csv", ".csv.gz", ".json", ".json.gz"};
@@ -228,7 +228,7 @@ static bool look_at_file(struct sources *sources, const char *path, bool *has_tr
 
 static bool look_into(struct sources *sources, const char *folder, int depth);
 
-/* A link is not followed: it may lead back. */
+/* Links are not followed, because they may form cycles. */
 static bool look_at(struct sources *sources, const char *path, int depth, bool *has_traces)
 {
     struct stat info;
@@ -264,7 +264,7 @@ static bool look_into(struct sources *sources, const char *folder, int depth)
 
 /* ---- a path ---- */
 
-/* Older versions of itwinai put traces beside epoch times: the same run once more, which would be another series. */
+/* Older versions of itwinai store traces beside epoch times: the same run again, which would be another series. */
 static void leave_out_itwinai_traces(struct sources *sources)
 {
     for (size_t i = 0; i < sources->n; i++) {
@@ -309,7 +309,7 @@ static marey_status find_file(struct sources *sources, const char *path)
     return add_source(sources, path, kind) ? MAREY_OK : marey__no_memory();
 }
 
-/* Measurements that `command` of marey.itwinai writes as CSV. */
+/* Measurements converted to CSV by `command` of marey.itwinai. */
 static marey_status add_converted(struct sources *sources, const char *command, const char *from)
 {
     const struct marey__scaling_read_options *const options = sources->options;
@@ -349,13 +349,13 @@ static marey_status find_sources(struct sources *sources, const char *path, bool
 
 /* ---- reading ---- */
 
-/* What is wrong with one source is reported later; out of memory ends it at once. */
+/* Errors of a source are reported later; out of memory ends reading. */
 static marey_status read_nth(void *ctx, size_t i)
 {
     struct sources *sources = ctx;
     struct source *source = &sources->list[i];
     if (source->status != MAREY_OK)
-        return MAREY_OK; /* it is left out */
+        return MAREY_OK; /* skipped */
     const char *const name = sources->options->source;
     const struct marey__scaling_reading reading = {.runs = &source->runs,
                                                    .options = sources->options,
@@ -380,12 +380,12 @@ static marey_status read_all(struct sources *sources)
                                        .n_jobs = options->n_jobs,
                                        .progress = options->progress,
                                        .progress_ctx = options->progress_ctx};
-    /* One source has all threads; several have one each. */
+    /* A single source uses all threads; several use one each. */
     sources->n_jobs = sources->n == 1 ? options->n_jobs : 1;
     return marey__tasks_run(&tasks);
 }
 
-/* ---- putting together ---- */
+/* ---- merging ---- */
 
 static marey_status take_all(struct marey__scaling_runs *runs, const struct sources *sources,
                              const char *path)

@@ -1,9 +1,9 @@
 /*
- * A CSV of measurements, row by row: docs/formats/scaling-csv.md. A row of the long form has one number and what it is; a
- * row of the wide form has those of one epoch, each in its column. Every byte comes from outside.
+ * A CSV of measurements, row by row: docs/formats/scaling-csv.md. A row in long form has one number and its measure; a
+ * row in wide form has the numbers of one epoch, each in its column. All bytes are untrusted.
  *
- * Rows of one experiment, strategy, run, and number of workers and nodes are a run. Where its epochs begin anew, a repeat
- * begins: a program that is started twice under one name gives two runs.
+ * Rows with the same experiment, strategy, run, workers and nodes are one run. If its epochs restart, a repeat begins:
+ * a program started twice under one name gives two runs.
  */
 #include <assert.h>
 #include <math.h>
@@ -53,12 +53,12 @@ static const char *const key_names[N_KEYS] = {
 enum { N_COLUMNS = N_KEYS + MAREY__N_MEASURES };
 static_assert((int)N_COLUMNS <= (int)MAREY__CSV_COLUMNS, "all are looked for");
 
-/* More is not a file of a person, and would not fit. */
+/* Limits for memory; larger files are not hand-made. */
 enum { MAX_RUNS = 100000, MAX_ROWS = 50000000 };
 
-/* Numbers of one measure, rank and run, as far as they were read. */
+/* Numbers of one measure, rank and run, while they are read. */
 struct series_key {
-    uint32_t run; /* its first start */
+    uint32_t run; /* index of its first execution */
     int32_t rank;
     uint64_t measure;
 };
@@ -69,7 +69,7 @@ struct marey__measured_series {
     uint32_t repeat;
 };
 
-/* ---- what a file is ---- */
+/* ---- detection ---- */
 
 /* Whether the line has a column of that name. */
 static bool has_column(const char *line, size_t len, const char *name)
@@ -88,7 +88,7 @@ static bool has_column(const char *line, size_t len, const char *name)
 
 enum marey__scaling_file marey__scaling_csv_kind(const char *text, size_t len)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* of some editors, for UTF-8 */
+    static const char mark[] = "\xef\xbb\xbf"; /* UTF-8 byte order mark, written by some editors */
     if (len >= 3 && memcmp(text, mark, 3) == 0)
         text += 3, len -= 3;
     size_t n = 0;
@@ -108,7 +108,7 @@ enum marey__scaling_file marey__scaling_csv_kind(const char *text, size_t len)
 
 /* ---- runs and series ---- */
 
-/* The texts that tell runs apart, and numbers after them. Returns false on out of memory. */
+/* The texts and numbers that identify a run. Returns false on out of memory. */
 static bool put_key(struct marey__buf *key, const struct marey__csv *csv, uint32_t workers,
                     uint32_t nodes, uint32_t repeat)
 {
@@ -144,7 +144,7 @@ static uint32_t find_run(struct marey__measurements *m, const struct marey__csv 
     return number;
 }
 
-/* Numbers of the run's first start, by measure and rank: which repeat they have come to. */
+/* Position in the repeats for a measure and rank of the run. */
 static struct marey__measured_series *find_series(struct marey__measurements *m, uint32_t run,
                                                   int32_t rank, uint32_t measure)
 {
@@ -178,8 +178,8 @@ static bool is_fit(uint32_t measure, double value)
 }
 
 /*
- * Whether a step says that the series begins anew. Readings of power may have one second twice; and steps of a run that
- * has a name may be counted within its epochs.
+ * Whether a step restarts the series. Power readings may have the same second twice, and steps of a named run may be
+ * counted per epoch.
  */
 static bool begins_anew(const struct marey__measured_series *series,
                         const struct marey__measured *row, bool has_name)
@@ -201,9 +201,9 @@ static bool drop(struct marey__measurements *m)
     return true;
 }
 
-/* What a row says of the run besides its numbers. */
+/* The run that a row belongs to. */
 struct whose {
-    uint32_t workers, nodes, first; /* the last: the run's first start */
+    uint32_t workers, nodes, first; /* first: index of the run's first execution */
     bool has_name;
 };
 
@@ -260,7 +260,7 @@ static bool take_long(struct marey__measurements *m, const struct marey__csv *cs
     return add_number(m, csv, whose, row);
 }
 
-/* One epoch: where no column says which, the next. */
+/* One epoch; without a column for its number, the next one. */
 static bool take_wide(struct marey__measurements *m, const struct marey__csv *csv,
                       const struct whose *whose, struct marey__measured row)
 {

@@ -1,13 +1,13 @@
 /*
- * Rows of a CSV of measurements as runs.
+ * Converts rows of a CSV of measurements to runs.
  *
- *   epochs, steps   of each the slowest rank
- *   samples         as they are said; else by the samples in a second of all ranks, times their seconds
- *   energy          as it is said; else by readings of power, straight lines between them, of all ranks together. Without
- *                   those of all ranks, what a run took is not known
- *   the rest        the mean of what is said
+ *   epochs, steps   the slowest rank of each
+ *   samples         as recorded; else the sum over ranks of samples per second times seconds
+ *   energy          as recorded; else the integral of power readings, linearly interpolated, summed over ranks. Unless
+ *                   all ranks have readings, the run's energy is unknown
+ *   others          the mean of recorded values
  *
- * An epoch is reported when it ends: with its time of day, and that of the readings, its joules are those in between.
+ * An epoch is recorded at its end: with its time of day, and that of the readings, its energy can be integrated.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,20 +15,20 @@
 
 #include "analyze/scaling/internal.h"
 
-/* A part of an epoch that no reading covers is not known: this share may be missing. */
+/* Share of an epoch that may lack readings. */
 static const double most_missing = 0.1;
 
-/* The rows of one run, by measure, then as they are needed. */
+/* The rows of one run, by measure, then in the order needed. */
 struct run_rows {
     const struct marey__measured *of[MAREY__N_MEASURES];
     size_t n[MAREY__N_MEASURES];
 };
 
-/* What goes to a run besides plain numbers. */
+/* Arrays of a run. */
 struct values {
     double *epoch_s, *epoch_j;
     double *epoch_end_ms; /* NaN: unknown */
-    double *epoch_step;   /* its number */
+    double *epoch_step;   /* epoch numbers */
     double *step_s;
 };
 
@@ -39,7 +39,7 @@ static bool is_reading(const struct marey__measured *row)
     return row->measure == MAREY__MEASURE_POWER || row->measure == MAREY__MEASURE_UTILIZATION;
 }
 
-/* Readings by rank and time; what all ranks take together by step, then by rank. */
+/* Readings by rank and time; measures of all ranks by step, then rank. */
 static bool is_before(const void *a, const void *b)
 {
     const struct marey__measured *x = a, *y = b;
@@ -62,10 +62,10 @@ static bool is_before(const void *a, const void *b)
 struct readings {
     const struct marey__measured *rows;
     size_t n;
-    double interval_s; /* nominal, or as they come; they hold for half of it around them */
+    double interval_s; /* nominal or measured; each reading holds for half of it on either side */
 };
 
-/* Seconds; by the time of day, by the step, which counts seconds, or by its place. */
+/* Seconds: from the time of day, from the step, which counts seconds, or from the index. */
 static double time_of(const struct readings *r, size_t i)
 {
     if (!isnan(r->rows[0].unix_ms))
@@ -81,7 +81,7 @@ static size_t first_after(const struct readings *r, double s)
     return at;
 }
 
-/* Joules between two timestamps, and how many of these seconds are covered. */
+/* Joules between two times, and the covered seconds. */
 static double joules_between(const struct readings *r, double from_s, double until_s,
                              double *covered_s)
 {
@@ -164,7 +164,7 @@ static size_t count_ranks(const struct run_rows *rows)
 
 /* ---- energy ---- */
 
-/* Energy that is said: of epochs by their number, both in order, and of the run. */
+/* Recorded energy: of epochs by number, both in order, and of the run. */
 static void add_said(const struct run_rows *rows, struct marey__scaling_run *run,
                      struct values *values)
 {
@@ -203,7 +203,7 @@ static marey_status add_energy(const struct marey__scaling_reading *reading,
 
 /* ---- epochs and steps ---- */
 
-/* The slowest of each step into `out`, and when it ended and its number, where that is wanted. How many there are. */
+/* The slowest time of each step into `out`; optionally its end and number. Returns the number of steps. */
 static size_t slowest_of(const struct run_rows *rows, enum marey__measure measure, double *out,
                          double *end_ms, double *step)
 {
@@ -231,7 +231,7 @@ struct rated_step {
     size_t n_rates, n_times;
 };
 
-/* Samples of all ranks that have a rate. A rank without a time takes as long as the slowest. */
+/* Samples of all ranks with a rate. A rank without a time counts as the slowest. */
 static double samples_of_step(const struct rated_step *step)
 {
     double samples = 0, slowest = 0;
@@ -247,7 +247,7 @@ static double samples_of_step(const struct rated_step *step)
     return samples;
 }
 
-/* Samples of an epoch, or of a step, by the rates of all ranks: a mean. NaN where some rank has no rate. */
+/* Mean samples of an epoch or step, from the rates of all ranks. NaN if any rank has no rate. */
 static double samples_by_rate(const struct run_rows *rows, enum marey__measure times,
                               uint32_t workers, size_t *n_ranks)
 {
@@ -291,7 +291,7 @@ static marey_status add_samples(const struct marey__scaling_reading *reading,
     return MAREY_OK;
 }
 
-/* Of many an even sample; the first is left out, which warms up, unless there is no other. */
+/* Take an evenly spaced sample; skips the first step, which is warm-up, unless there is no other. */
 static size_t sample_steps(double *steps, size_t n)
 {
     const size_t first = n > 1, kept = MAREY__MIN(n - first, (size_t)MAREY__SCALING_STEPS);
@@ -309,7 +309,7 @@ static void add_means(const struct run_rows *rows, struct marey__scaling_run *ru
     run->numbers.utilization = mean_of(rows, MAREY__MEASURE_UTILIZATION) / 100;
 }
 
-/* A sum of large numbers from outside may be none. */
+/* A sum of large foreign numbers may overflow. */
 static bool has_energy(const struct marey__scaling_run *run, const struct values *values)
 {
     bool any = false;
@@ -363,7 +363,7 @@ static marey_status name_and_add(const struct marey__scaling_reading *reading,
     return add_run(reading, run, rows, name.data);
 }
 
-/* ---- all ---- */
+/* ---- all runs ---- */
 
 static marey_status note_left_out(const struct marey__scaling_reading *reading,
                                   const struct marey__measurements *m)

@@ -1,8 +1,8 @@
 /*
- * Which processes of a recording are a run. Processes of one run id and world size are; but where a rank has several that
- * train, one was started after the other, as repeats under one name and restarts are, and each is of its own run.
- * Ranks that are started by hand have an id each: ids with only one rank are parts of one run.
- * Files of traces have a process for each window of a profiler: those of one rank and pid are of one run.
+ * Groups the processes of a recording into runs, by run id and world size. If a rank has several training processes,
+ * they ran one after another, as repeats or restarts, and each belongs to its own run. Ranks started by hand have
+ * separate ids: ids with only one rank are parts of one run. Traces have a process for each profiler window: those with
+ * one rank and pid belong to one run.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "read/internal.h"
 #include <marey/import.h>
 
-/* Warnings of one recording that are passed on; missing ranks that are named. */
+/* Limit on forwarded warnings of a recording; limit on missing ranks listed. */
 enum { MAX_WARNINGS = 4, MAX_NAMED = 8 };
 
 /* A process of the recording. */
@@ -32,7 +32,7 @@ struct worker {
 struct group {
     const char *run_id;
     int32_t world_size;
-    uint32_t repeat; /* from 0, of groups with this id: processes of one rank are in different ones */
+    uint32_t repeat; /* from 0, for groups with this id; processes of one rank are in different groups */
     uint64_t start_unix_ns;
     bool is_read;
 };
@@ -52,8 +52,8 @@ struct runs {
 struct source {
     const struct runs *runs;
     marey_recording *recording;
-    const struct worker **workers; /* those that train, in the recording's order */
-    size_t *indices;               /* of each in the recording */
+    const struct worker **workers; /* training ones, in the recording's order */
+    size_t *indices;               /* their indexes in the recording */
     size_t n;
 };
 
@@ -69,7 +69,7 @@ struct values {
 
 /* ---- epochs ---- */
 
-/* Whole epochs, of as many ranks as any epoch has. */
+/* Complete epochs, with as many ranks as any epoch has. */
 static bool take_epochs(const marey_table *table, struct values *values,
                         struct marey__scaling_run *run)
 {
@@ -89,7 +89,7 @@ static bool take_epochs(const marey_table *table, struct values *values,
                      of = marey__scaling_number(table, i, "samples");
         if (marey__scaling_number(table, i, "counted") == 0 ||
             marey__scaling_number(table, i, "ranks") < most || !(ns > 0)) {
-            run->first_epoch_counts |= i == 0; /* the one that warmed up is not among them */
+            run->first_epoch_counts |= i == 0; /* the warm-up epoch is not among them */
             continue;
         }
         values->epoch_j[values->n_epochs] = NAN;
@@ -121,14 +121,15 @@ static marey_status add_epochs(const struct source *source, struct values *value
 
 /* ---- energy ---- */
 
-/* Of all kinds of devices where several were measured; GPUs are how busy they were. */
+/* Energy of all measured kinds of devices; utilization of GPUs. */
 static void take_energy(const marey_report *report, const struct values *values,
                         struct marey__scaling_run *run)
 {
     const marey_table *runs = marey_report_table(report, "runs"),
                       *epochs = marey_report_table(report, "epochs");
     for (size_t i = 0; i < marey_table_n_rows(runs); i++) {
-        run->numbers.joules = marey__scaling_number(runs, i, "joules"); /* the row of all comes last */
+        run->numbers.joules =
+            marey__scaling_number(runs, i, "joules"); /* the row for all kinds comes last */
         if (strcmp(marey__cell_of(runs, i, "kind").as.text, "gpu") == 0)
             run->numbers.utilization = marey__scaling_number(runs, i, "utilization");
     }
@@ -144,7 +145,7 @@ static void take_energy(const marey_report *report, const struct values *values,
             run->epoch_j = values->epoch_j;
 }
 
-/* A recording without readings has no energy, and that needs no note. */
+/* A recording without readings has no energy, which needs no note. */
 static marey_status add_energy(const struct source *source, const struct values *values,
                                struct marey__scaling_run *run)
 {
@@ -160,7 +161,7 @@ static marey_status add_energy(const struct source *source, const struct values 
 
 /* ---- steps ---- */
 
-/* Of those that all ranks took: their times, of many an even sample, and how many samples one has. */
+/* For steps taken by all ranks: an evenly spaced sample of times, and samples per step. */
 static bool take_steps(struct values *values, struct marey__scaling_run *run)
 {
     const struct marey__scaling_steps *steps = &values->steps;
@@ -194,7 +195,7 @@ static marey_status add_steps(const struct source *source, struct values *values
     return take_steps(values, run) ? MAREY_OK : marey__no_memory();
 }
 
-/* ---- what a step is made of ---- */
+/* ---- parts of a step ---- */
 
 struct breaking {
     const struct source *source;
@@ -212,7 +213,7 @@ static marey_status break_nth(void *ctx, size_t i)
                                      source->workers[i]->steps.n_warmup);
 }
 
-/* Where some have GPUs, what those did is the step. */
+/* If some processes have GPUs, a step's parts are those of the GPUs. */
 static void take_parts(const struct breaking *b, struct marey__scaling_run *run)
 {
     struct marey__scaling_parts sum = {0};
@@ -251,9 +252,9 @@ static marey_status add_parts(const struct source *source, struct marey__scaling
     return MAREY_OK;
 }
 
-/* ---- who ---- */
+/* ---- ranks ---- */
 
-/* How many ranks there are here; processes without a rank count one each. */
+/* The number of ranks found; processes without a rank count as one each. */
 static uint32_t count_ranks(const struct source *source)
 {
     uint32_t n = 0;
@@ -275,7 +276,7 @@ static bool count_hosts(const struct source *source, uint32_t *out)
     return true;
 }
 
-/* The ranks from 0 on that are not here, the first few by number. */
+/* List the missing ranks from 0 on, up to a limit. */
 static void put_missing(const struct source *source, uint32_t n_workers, uint32_t n_missing,
                         struct marey__buf *out)
 {
@@ -316,7 +317,7 @@ static marey_status note_missing(const struct source *source, struct marey__scal
     return MAREY_OK;
 }
 
-/* Who still records, or stopped within an epoch, or without epochs was killed. */
+/* Processes that still record, stopped within an epoch, or were killed without epochs. */
 static marey_status note_ends(const struct source *source, struct marey__scaling_run *run)
 {
     size_t n_running = 0, n_open = 0;
@@ -352,7 +353,7 @@ static marey_status add_identity(const struct source *source, struct marey__scal
     return note_ends(source, run);
 }
 
-/* ---- all ---- */
+/* ---- the run ---- */
 
 static void values_fini(struct values *values)
 {
@@ -381,14 +382,14 @@ static marey_status read_run(const struct source *source)
     return marey__scaling_read_add(source->runs->reading, &run);
 }
 
-/* ---- who trains ---- */
+/* ---- training processes ---- */
 
 static marey_status read_nth(void *ctx, size_t i)
 {
     struct runs *runs = ctx;
     struct worker *worker = &runs->workers[i];
     if (worker->process->worker >= 0)
-        return MAREY_OK; /* it loads data */
+        return MAREY_OK; /* a data loader worker */
     MAREY_TRY(marey__scaling_steps_read(&worker->steps, runs->recording, i));
     worker->trains = worker->steps.n_seen != 0 || worker->steps.n_epochs != 0;
     return MAREY_OK;
@@ -423,7 +424,7 @@ static bool is_same_run(const struct worker *a, const struct worker *b)
     return a->process->world_size == b->process->world_size && strcmp(a->run_id, b->run_id) == 0;
 }
 
-/* How many processes of its rank trained in its run before it. Processes are in order of rank, then start. */
+/* How many training processes of its rank came before it in its run. Processes are ordered by rank, then start. */
 static uint32_t repeat_of(const struct runs *runs, size_t i)
 {
     const struct worker *worker = &runs->workers[i];
@@ -464,7 +465,7 @@ static bool put_into_group(struct runs *runs, size_t i)
 
 /* ---- a group as a recording ---- */
 
-/* Its processes that train, the others of its run id, and the logs of other measurements. */
+/* Keep its training processes, the others of its run id, and the logs of measuring processes. */
 static bool is_kept(const struct runs *runs, size_t group, size_t log)
 {
     const struct worker *worker = &runs->workers[log];
@@ -501,7 +502,7 @@ static marey_status read_group(const struct runs *runs, size_t group)
     return read_run(&source);
 }
 
-/* ---- what is to be said ---- */
+/* ---- notes ---- */
 
 static marey_status note_warnings(const struct runs *runs)
 {
@@ -529,9 +530,9 @@ static marey_status note_groups(const struct runs *runs)
                                     runs->path);
 }
 
-/* ---- all ---- */
+/* ---- all runs ---- */
 
-/* In the order of their starts. */
+/* In order of start. */
 static marey_status read_groups(struct runs *runs)
 {
     for (size_t i = 0; i < runs->n_groups; i++) {

@@ -1,4 +1,4 @@
-/* One pass over each process: when its steps ended, and how many epochs it began. */
+/* One pass over each process: the ends of its steps, and the number of epochs begun. */
 #include <math.h>
 #include <string.h>
 
@@ -9,12 +9,12 @@ struct reading {
     struct marey__scaling_steps *steps;
     const struct marey_process *process;
     struct marey__progress progress;
-    uint64_t n_seen;   /* steps that have ended, warm-up and cut ones among them */
-    uint64_t last_key; /* of the last one, where there was one */
-    bool is_cut;       /* words are missing in the step under way */
+    uint64_t n_seen;   /* ended, including warm-up and cut ones */
+    uint64_t last_key; /* of the last step, if any */
+    bool is_cut;       /* words are missing in the current step */
 };
 
-/* Numbers count up, or begin anew where a count was reset: then they go on after the last. */
+/* Numbers ascend; after a reset, keys continue from the last. */
 static uint64_t key_of(const struct reading *r, uint64_t number)
 {
     return r->n_seen == 0 || number > r->last_key ? number : r->last_key + 1;
@@ -80,7 +80,7 @@ marey_status marey__scaling_steps_read(struct marey__scaling_steps *steps,
     MAREY_TRY(marey__recording_visit_in_order(recording, process, visit_batch, &r));
     steps->has_open_epoch = r.progress.epoch.is_open;
     steps->n_seen = r.n_seen;
-    /* Without a mark of warm-up, the first step is the warm-up. */
+    /* Without marked warm-up, the first step is warm-up. */
     if (steps->n_warmup == 0 && steps->n > 1 && r.n_seen > 1) {
         memmove(steps->list, steps->list + 1, --steps->n * sizeof *steps->list);
         steps->n_warmup = 1;
@@ -125,7 +125,7 @@ void marey__scaling_steps_fini(struct marey__scaling_steps *steps)
     *steps = (struct marey__scaling_steps){0};
 }
 
-/* ---- parts of a step, by the breakdown ---- */
+/* ---- parts of a step, from the breakdown ---- */
 
 static void add_row(struct marey__scaling_parts *parts, const struct marey__device_row *row)
 {
@@ -140,7 +140,7 @@ static void add_row(struct marey__scaling_parts *parts, const struct marey__devi
     parts->has_device |= row->device >= 0;
 }
 
-/* Rows come device by device, each one's by step. */
+/* Rows are ordered by device, then step. */
 static void add_rows(struct marey__scaling_parts *parts, const struct marey__device_rows *rows,
                      uint64_t n_warmup)
 {
@@ -163,7 +163,7 @@ marey_status marey__scaling_parts_read(struct marey__scaling_parts *parts,
     MAREY_TRY(marey__work_set_read(&set, recording, process, &options));
     MAREY__TRY_MEMORY(marey__device_windows_make(&windows, &set) &&
                       marey__by_rows_make(&rows, &set, &windows, MAREY__BY_STEP, MAREY__WINDOW_STEPS));
-    /* One worker does not communicate; of several, communication that was not recorded is unknown. */
+    /* One worker does not communicate; with several, unrecorded communication is unknown. */
     if (!set.is_unknown || set.process->world_size <= 1)
         add_rows(parts, &rows, n_warmup);
     return MAREY_OK;

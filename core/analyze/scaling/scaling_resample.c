@@ -1,23 +1,23 @@
 /*
- * Medians of points and how sure they are.
+ * Medians of points and their uncertainty.
  *
- * A standard error comes from resampling: runs are drawn out of the runs of a point, and besides units out of each run;
- * it is the deviation of the logarithm of the median of medians over many draws, the larger of the two. Its interval is
+ * The standard error is the larger of two from resampling: runs from the runs of a point, and units from each run.
+ * Each is the deviation of the logarithm of the median of medians over many draws. The interval is
  * Student's.
  *
- * Two repeats are usual, and by themselves say next to nothing of how runs differ. So repeats of all points of a series
- * speak together: what they show in common is taken for each, also for a point with one run, unless a point by itself
- * is plainly less sure. Without repeats nothing gives an interval: epochs of one run do not show how much runs differ.
+ * Often there are only two repeats, too few to estimate how runs differ. So the repeats of all points of a series
+ * are pooled: their common variance applies to each point, even one with a single run, unless the point's own error
+ * is clearly larger. Without repeats there is no interval: epochs of one run do not show how much runs differ.
  */
 #include <math.h>
 
 #include "analyze/compare/internal.h"
 #include "analyze/scaling/internal.h"
 
-/* By less than this, a point's own standard error differs from the common one by chance. */
+/* Required ratio of a point's own standard error to the common one. */
 enum { PLAINLY_MORE = 2 };
 
-/* ---- numbers (splitmix64) ---- */
+/* ---- random numbers (splitmix64) ---- */
 
 static uint64_t next(struct marey__scaling_random *random)
 {
@@ -53,9 +53,9 @@ double marey__scaling_random_normal(struct marey__scaling_random *random)
     return radius * cos(2 * M_PI * next_share(random));
 }
 
-/* ---- drawing ---- */
+/* ---- resampling ---- */
 
-/* The median of as many units as there are, drawn with repetition. They are in order: it is enough to count places. */
+/* The median of a sample with replacement. Units are sorted, so counting indexes is enough. */
 static double draw_median(const struct marey__scaling_values *values,
                           struct marey__scaling_random *random)
 {
@@ -77,10 +77,13 @@ static double draw_median(const struct marey__scaling_values *values,
 struct sample {
     const struct marey__scaling_values **runs;
     size_t n;
-    double *medians; /* room for n */
+    double *medians; /* space for n */
 };
 
-/* What is drawn. Medians of runs have in them how epochs differ; epochs alone show what no accident of runs hides. */
+/*
+ * What is resampled. Medians of runs include the variation of epochs; resampling epochs gives a lower limit that does
+ * not depend on chance agreement of runs.
+ */
 enum drawn { RUNS, EPOCHS };
 
 static double draw(const struct sample *sample, enum drawn drawn, struct marey__scaling_random *random)
@@ -91,11 +94,11 @@ static double draw(const struct sample *sample, enum drawn drawn, struct marey__
     return log(marey__median(sample->medians, sample->n));
 }
 
-/* The standard error of the logarithm, of `n` things that can be drawn; NaN when there is but one. */
+/* The standard error of the logarithm, for `n` items to draw from; NaN for one. */
 static double error_of(const struct sample *sample, enum drawn drawn, size_t n,
                        struct marey__scaling_random *random, uint32_t n_resamples)
 {
-    /* Thousands of repeats need few draws; this bounds the time that a hostile file can take. */
+    /* Thousands of repeats need few draws; this also bounds the time for a hostile file. */
     enum { MOST_DRAWS = 1 << 23, FEWEST = 64 };
     const size_t most = MAREY__MAX(MOST_DRAWS / sample->n, (size_t)FEWEST);
     const size_t n_draws = MAREY__MIN((size_t)n_resamples, most);
@@ -107,13 +110,13 @@ static double error_of(const struct sample *sample, enum drawn drawn, size_t n,
         mean += step / (double)(i + 1);
         squares += step * (value - mean);
     }
-    /* Half of the draws of two are one of them twice; of more, draws spread about as medians do. */
+    /* Half of the draws from two items are the same one twice; with more, draws spread about as much as medians. */
     return sqrt(squares / (double)(n_draws - 1) * (n == 2 ? 2 : 1));
 }
 
 /* ---- levels ---- */
 
-/* A run whose only epoch warms up counts where no run of the point has a better one. */
+/* A run whose only epoch is warm-up counts only if no run of the point has a better one. */
 static bool has_better_than_first(const struct marey__scaling *scaling,
                                   const struct marey__scaling_point *point,
                                   enum marey__scaling_measure measure)
@@ -160,7 +163,7 @@ static struct marey__scaling_level level_of(const struct marey__scaling *scaling
     return level;
 }
 
-/* What repeats of all points show in common of how runs differ, as a variance of one run; 0 degrees without repeats. */
+/* The pooled variance between runs over all points; 0 degrees of freedom without repeats. */
 static double variance_of_runs(const struct marey__scaling_point *points, size_t n,
                                enum marey__scaling_measure measure, double *df)
 {
@@ -200,7 +203,7 @@ static void bound(const struct marey__scaling *scaling, const struct marey__scal
             level->df = df;
             level->is_common = true;
         }
-        level->error = fmax(level->error, level->epoch_error); /* whichever is known */
+        level->error = fmax(level->error, level->epoch_error); /* ignores NaN */
         if (df > 0 && !isnan(level->error))
             marey__scaling_level_bound(level);
     }

@@ -1,8 +1,9 @@
 /*
- * Runs into series, by experiment and strategy, and into points, by workers; speedup and efficiency of the points.
+ * Groups runs into series, by experiment and strategy, and into points, by workers; computes speedup and efficiency of
+ * the points.
  *
- * The first epoch of a run is its warm-up and does not count, unless there is no other. The rest of a run is kept as a median
- * and a few units to resample.
+ * The first epoch of a run is warm-up and does not count unless there is no other. The rest of a run is kept as a
+ * median and a few units to resample.
  */
 #include <math.h>
 #include <string.h>
@@ -10,10 +11,10 @@
 #include "analyze/compare/internal.h"
 #include "analyze/scaling/internal.h"
 
-/* Neighbouring steps are correlated, medians of long blocks hardly (docs/internals/compare.md). */
+/* Neighboring steps are correlated, medians of long blocks hardly (docs/internals/compare.md). */
 enum { N_BLOCKS = 16 };
 
-/* `scratch` has room for `n` values. */
+/* `scratch` has space for `n` values. */
 static void fill(struct marey__scaling_values *values, const double *list, size_t n, double *scratch)
 {
     values->n = n;
@@ -28,7 +29,7 @@ static void fill(struct marey__scaling_values *values, const double *list, size_
     values->median = marey__median(scratch, n);
 }
 
-/* The positive and finite values of `list`, which may be NULL. Returns false on out of memory. */
+/* Take the positive and finite values of `list`, which may be NULL. Returns false on out of memory. */
 static bool take(struct marey__scaling_values *values, const double *list, size_t n)
 {
     *values = (struct marey__scaling_values){.median = NAN};
@@ -70,7 +71,7 @@ static bool read_values(struct marey__scaling_member *member, bool with_first)
 
 /* ---- order ---- */
 
-/* By name as well, so that the order of reading does not matter. */
+/* Also by name, so that the order of reading does not matter. */
 MAREY__ORDER_RUNS(is_before, struct marey__scaling_member,
                   MAREY__UP(series) MAREY__UP(run->workers)
                       MAREY__UP_BY(strcmp(x->run->name, y->run->name), 0))
@@ -95,7 +96,7 @@ static bool number_series(struct marey__scaling *scaling, struct marey__names *n
 
 /* ---- means of a point ---- */
 
-/* A part of a step counts only where the run has all four, so that their means still add up. */
+/* A part of a step counts only if the run has all four, so that their means still add up. */
 static double number_of(const struct marey__scaling_run *run, size_t number)
 {
     const union marey__scaling_numbers *of = &run->numbers;
@@ -204,7 +205,7 @@ void marey__scaling_choose(const struct marey__scaling *scaling, struct marey__s
         const struct marey__scaling_point point = points[i];
         if (point.levels[series->measure].n_runs == 0)
             continue;
-        points[i] = points[n_kept]; /* swapped: points without a time go to the end */
+        points[i] = points[n_kept]; /* swapped, so that points without a time come last */
         points[n_kept++] = point;
     }
     series->n_without = series->n - n_kept;
@@ -213,7 +214,7 @@ void marey__scaling_choose(const struct marey__scaling *scaling, struct marey__s
 
 /* ---- points relative to the baseline ---- */
 
-/* Ranks round their share of the samples; amounts of work that differ by less are the same. */
+/* Ranks round their share of the samples; smaller differences of work are ignored. */
 #define SAME_WORK 0.05
 
 static double samples_of(const struct marey__scaling_point *point, enum marey__scaling_measure measure)
@@ -221,10 +222,10 @@ static double samples_of(const struct marey__scaling_point *point, enum marey__s
     return measure == MAREY__SCALING_STEP ? point->numbers.batch : point->numbers.samples_per_epoch;
 }
 
-/* How far, on the logarithm, the work is from being the same, and from growing as workers do. */
+/* Logarithmic distances from constant work, and from work proportional to workers. */
 struct distances {
     double strong, weak;
-    size_t n; /* points besides the baseline whose work is known */
+    size_t n; /* points besides the baseline with known work */
 };
 
 static struct distances measure_work(const struct marey__scaling_point *points, size_t n,
@@ -269,7 +270,7 @@ static double work_of(const struct marey__scaling_point *point,
 
 /* ---- speedup ---- */
 
-/* Welch and Satterthwaite's degrees of freedom of a difference. */
+/* Welch-Satterthwaite degrees of freedom of a difference. */
 static double joint_df(const struct marey__scaling_level *a, const struct marey__scaling_level *b)
 {
     const double x = a->error * a->error, y = b->error * b->error;
@@ -295,10 +296,10 @@ static void compare_point(const struct marey__scaling_series *series,
     point->speedup.error = sqrt(first->error * first->error + time->error * time->error);
     point->speedup.df = joint_df(first, time);
     point->speedup.low = point->speedup.high = NAN;
-    if (series->n > 2) /* a single value means little: the trend counts */
+    if (series->n > 2) /* a single value is unreliable: use the trend */
         point->karp_flatt = (1 / point->speedup.value - 1 / ideal) / (1 - 1 / ideal);
     if (!time->is_common || isnan(point->speedup.error))
-        return; /* without repeats nothing shows how much runs differ */
+        return; /* without repeats, the variation between runs is unknown */
     marey__scaling_level_bound(&point->speedup);
     point->karp_flatt_error = point->speedup.error / point->speedup.value / (1 - 1 / ideal);
 }

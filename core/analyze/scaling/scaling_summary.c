@@ -1,8 +1,8 @@
 /*
- * The points of a report as series, and a summary of each: whether it scales, how far, and what limits it.
+ * The series of a report, and a summary of each: whether it scales, how far, and what limits it.
  *
- * The limit: the steps of the last point take longer than ideal ones. Efficiency gives the length of an ideal step, and each
- * part of the baseline's step scales with the whole. What a part takes beyond that is its cost.
+ * The limit: the steps of the last point take longer than ideal ones. Efficiency gives the length of an ideal step, and
+ * each part of the baseline's step scales with the whole. The excess of a part over that is its cost.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -95,9 +95,9 @@ void marey__scaling_list_destroy(void *data)
 
 /* ---- the summary ---- */
 
-/* Shares of ideal that count as good and as fair; the share of a step below which a loss is not mentioned. */
+/* Shares of ideal that count as good and as fair; smaller losses than this share of a step are not mentioned. */
 static const double good = 0.8, fair = 0.5, small_loss = 0.03;
-/* A wider interval of efficiency allows no verdict. */
+/* With a wider interval of efficiency there is no verdict. */
 static const double too_wide = 0.5;
 
 static const struct {
@@ -131,7 +131,7 @@ static bool is_kind(const struct summary *s, const char *name)
     return strcmp(marey__cell_of(s->points, s->series->first, "kind").as.text, name) == 0;
 }
 
-/* ---- how far ---- */
+/* ---- range ---- */
 
 /* "8 workers are 6.1 times as fast as 1, 76.2 % of ideal (74.0 to 78.1 %)" */
 static void put_point(const struct summary *s, size_t i)
@@ -150,7 +150,7 @@ static void put_point(const struct summary *s, size_t i)
         marey__buf_puts(s->line, " by one run each");
 }
 
-/* The last point up to which each has this share of ideal. */
+/* The last point up to which all have this share of ideal. */
 static size_t reach(const struct summary *s, double share)
 {
     size_t i = 0;
@@ -196,16 +196,16 @@ static void put_verdict(const struct summary *s)
     marey__buf_puts(s->line, is_unsure(s) ? ". Repeat them, or measure more epochs." : ".");
 }
 
-/* ---- what limits it ---- */
+/* ---- limits ---- */
 
-/* Seconds; 0 where it is unknown. */
+/* Seconds; 0 if unknown. */
 static double part_of(const struct summary *s, size_t i, size_t part)
 {
     const double seconds = number(s, i, parts[part].column);
     return isfinite(seconds) ? seconds : 0;
 }
 
-/* The cost of each part of the last point's step. Returns false where it is unknown. */
+/* The cost of each part of the last point's step. Returns false if unknown. */
 static bool compute_losses(const struct summary *s, double losses[N_PARTS], double *step)
 {
     const size_t last = s->series->n - 1;
@@ -273,7 +273,7 @@ static void put_limit(const struct summary *s)
     marey__buf_puts(s->line, " are beyond the ideal.");
 }
 
-/* The best number of workers by the fit, when it lies beyond the measured ones. */
+/* The best number of workers by the fit, if it is beyond the measured ones. */
 static void put_outlook(const struct summary *s, const marey_report *report)
 {
     const marey_table *fits = marey_report_table(report, "fits");

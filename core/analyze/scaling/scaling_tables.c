@@ -73,11 +73,11 @@ static const struct marey_column run_columns[] = {SERIES,
                                                   FLAG("partial")};
 
 /*
- * points: time_s is that of `measure` ("epoch" or "step"); `samples` are those of such a one, `throughput` samples in a
- * second. kind: "strong" when every point does the same work, "weak" when work grows as workers do, "mixed" when it
- * changes in another way, "unknown" when samples are not known: the work is then assumed to be the same. `speedup` is how
- * much more work is done in a second than at the baseline: T(n0) / T(n) where the work is the same, and that times n / n0 in
- * weak scaling. `ideal` is n / n0, `efficiency` one over the other. karp_flatt is the serial share (1/S - 1/p) / (1 - 1/p),
+ * points: time_s is the time of a `measure` ("epoch" or "step"); `samples` are those of one, `throughput` is samples per
+ * second. kind: "strong" if every point does the same work, "weak" if work is proportional to workers, "mixed" if it
+ * changes otherwise, "unknown" if samples are unknown: the work is then assumed to be the same. `speedup` is the ratio
+ * of work per second to the baseline's: T(n0) / T(n) for constant work, and that times n / n0 in
+ * weak scaling. `ideal` is n / n0, `efficiency` is speedup / ideal. karp_flatt is the serial share (1/S - 1/p) / (1 - 1/p),
  * p = n / n0; null in a series of two points. Intervals are null in a series without repeats: a single run does not show
  * how much runs differ. energy_efficiency: the baseline's joules for the same work over this point's. energy_delay: joules
  * times seconds of an epoch. worker_hours: workers times time_s. `spread` is the largest minus the smallest of the runs'
@@ -85,12 +85,12 @@ static const struct marey_column run_columns[] = {SERIES,
  *
  * fits: `model` is "amdahl", T(n) = T(1) (serial + (1 - serial) / n), or "usl", T(n) = T(1) (1 + contention (n - 1) +
  * coherency n (n - 1)) / n, of the time for the baseline's work. No parameter is negative. time_one_s is T(1). residual is
- * the root mean square of the points' relative distances. best_workers is where more workers are no longer faster; null
- * where that never happens, or may never happen: best_low is then the least it may be. A model that cannot be fitted has a
+ * the root mean square of the points' relative distances. best_workers is the optimum; null
+ * if there is none, or may be none: best_low is then its lower bound. A model that cannot be fitted has a
  * row with its reason in `note`.
  *
  * best: `for` is "time" (value: seconds for the baseline's work), "energy" (joules) or "energy_delay" (their product).
- * `measured`: the best of the points; else by the fit of "usl".
+ * `measured`: the best of the points; else from the fit of "usl".
  */
 const struct marey_table_definition marey__scaling_tables[MAREY__N_SCALING_TABLES] = {
     {"points", point_columns, MAREY__COUNT_OF(point_columns), NULL,
@@ -111,7 +111,7 @@ static const char *const model_names[MAREY__N_SCALING_MODELS] = {"amdahl", "usl"
 
 /* ---- cells ---- */
 
-/* A level or an interval, each end that many times. */
+/* A level or an interval, with both ends multiplied by `times`. */
 #define INTERVAL_OF(of, times)                                                                     \
     FINITE((of)->value *(times)), FINITE((of)->low *(times)), FINITE((of)->high *(times))
 #define SERIES_OF(of) STRING((of)->experiment), STRING((of)->strategy)
@@ -213,7 +213,7 @@ static void put_best_row(marey_table *table, const struct marey__scaling_series 
                    TRUTH(is_measured));
 }
 
-/* The point with the lowest value; no row for fewer than two. */
+/* The point with the lowest value; no row for fewer than two points. */
 static void put_best(marey_table *table, const struct marey__scaling *scaling,
                      const struct marey__scaling_series *series, const char *what,
                      double (*of)(const struct marey__scaling_series *series,
@@ -246,7 +246,7 @@ static void put_fitted_best(marey_table *table, const struct marey__scaling *sca
                  fmin(below_s, above_s), false);
 }
 
-/* ---- runs, and all ---- */
+/* ---- runs, and all tables ---- */
 
 static void put_run(marey_table *table, const struct marey__scaling_member *member)
 {

@@ -1,9 +1,9 @@
 /*
- * A scaling report as text, Markdown, JSON and a page: a summary of each series, tables, notes. The page has charts as
- * well, no script, and loads nothing.
+ * A scaling report as text, Markdown, JSON and a page: a summary of each series, tables, notes. The page also has
+ * charts, contains no scripts and loads nothing.
  *
- * Tables for people are those of the analysis with times in units that fit, shares in percent, intervals in one column.
- * Columns without a value, and with the usual one only, are left out.
+ * Displayed tables use fitting units for times, percent for shares, and one column per interval. They omit columns that
+ * have no values, or only the default one.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "analyze/scaling/internal.h"
 
-/* ---- tables for people ---- */
+/* ---- displayed tables ---- */
 
 enum how {
     AS_TEXT,
@@ -26,10 +26,10 @@ enum how {
 };
 
 struct drawn {
-    const char *title, *from, *high; /* of an interval: its low and high columns */
+    const char *title, *from, *high; /* for an interval: its low and high columns */
     enum how how;
-    bool is_key;   /* says whose row it is: a row of nothing else is not drawn */
-    uint32_t room; /* columns that a terminal must have for it; 0: any */
+    bool is_key;   /* identifies the row: a row with only key columns is not drawn */
+    uint32_t room; /* required terminal width; 0: any */
 };
 
 enum { NARROW = 100, WIDE = 130, MOST_COLUMNS = 16 };
@@ -137,7 +137,7 @@ static const struct {
     SECTION("runs", "runs", run_columns),
 };
 
-/* ---- what is worth a column, and a row ---- */
+/* ---- selection of columns and rows ---- */
 
 static bool is_empty(const marey_table *from, size_t row, const struct drawn *column)
 {
@@ -157,7 +157,7 @@ static bool is_worth_a_row(const marey_table *from, size_t row, const struct dra
     return columns == best_columns;
 }
 
-/* All of one machine, all measured by epochs, no time at all: not worth telling. */
+/* The default value: one node, measured by epochs, time 0. */
 static bool is_usual(const marey_table *from, const struct drawn *column, size_t row)
 {
     if (strcmp(column->from, "nodes") == 0)
@@ -198,7 +198,7 @@ static void put_interval(marey_table *into, struct marey__buf *text, const marey
     marey_table_text(into, text->data, text->failed ? 0 : text->len);
 }
 
-/* `text` is room for a text, and remembers when there was no memory. */
+/* `text` is a scratch buffer, which records out of memory. */
 static void put_cell(marey_table *into, struct marey__buf *text, const marey_table *from,
                      size_t row, const struct drawn *column)
 {
@@ -242,7 +242,7 @@ static struct marey_column column_of(const struct drawn *column)
 
 /* ---- the table ---- */
 
-/* A section's table without empty columns and those too wide for `width` (0: any); none without columns. */
+/* A section's table without empty columns and those too wide for `width` (0: any); NULL without columns. */
 static marey_status make_view(const marey_report *report, size_t section, uint32_t width,
                               marey_table **out)
 {
@@ -297,7 +297,7 @@ static void put_note(struct marey__answer *answer, size_t row, put_string *put)
     put(&answer->lines.line, text.as.text, text.len);
 }
 
-/* One section's table with its heading; empty tables are left out. */
+/* One section's table with its heading; empty tables are omitted. */
 typedef marey_status put_table(struct marey__answer *answer, const char *heading,
                                const marey_table *table);
 
@@ -404,7 +404,7 @@ static void put_head(struct marey__buf *html)
                       marey__scaling_page_css, marey__chart_css);
 }
 
-/* Charts without data are left out. */
+/* Charts without data are omitted. */
 static marey_status put_charts(struct marey__buf *html, const marey_report *report)
 {
     static const char *const charts[] = {"speedup",    "efficiency", "epoch-time", "step-breakdown",
