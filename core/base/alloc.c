@@ -1,9 +1,9 @@
-/* All of core's memory comes through here, so that a test can make any one allocation fail. */
+/* All allocations of core, so that a test can make any one of them fail. */
 #include <sys/mman.h>
 
 #include "base/internal.h"
 
-/* Written only by tests; counts down to the allocation that fails. 0: none does. */
+/* Set by tests: counts down to the allocation that fails. 0: none fails. */
 static uint64_t fail_countdown;
 
 static bool fails_now(void)

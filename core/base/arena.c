@@ -1,4 +1,4 @@
-/* Texts and other memory in blocks that never move. */
+/* Strings and other memory in blocks that never move. */
 #include "base/internal.h"
 
 enum { FIRST_BYTES = 480, MOST_BYTES = 16 << 10 };

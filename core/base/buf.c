@@ -1,4 +1,4 @@
-/* A growing byte buffer, and the three ways text leaves us: as UTF-8, as JSON and escaped for a terminal. */
+/* A growing byte buffer, and three encodings of text: UTF-8, JSON, and escaped for a terminal. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -217,14 +217,17 @@ void marey__json_put(struct marey__buf *buf, const char *text, size_t len)
     marey__buf_puts(buf, "\"");
 }
 
-/* What a terminal would obey, or show in another order: C0 and C1 controls, DEL, line separators, marks of direction. */
+/*
+ * Characters that a terminal interprets or that change the display order: C0 and C1 controls, DEL, line separators,
+ * direction marks.
+ */
 static bool is_unsafe(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
            (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/* The code point of a well-formed sequence of `n` bytes; all unsafe ones have 3 at most. */
+/* Decodes a well-formed sequence of `n` bytes. Unsafe characters have at most 3. */
 static uint32_t decode(const char *text, size_t n)
 {
     const unsigned char *const s = (const unsigned char *)text;
@@ -234,7 +237,7 @@ static uint32_t decode(const char *text, size_t n)
                     : UINT32_MAX;
 }
 
-/* The first character of `text` as a terminal may have it, in `spelled`; how many bytes of `text` it took. */
+/* Writes the first character of `text`, escaped for a terminal, into `spelled`. Returns the bytes of `text` consumed. */
 static size_t spell(const char *text, size_t len, char spelled[8])
 {
     const size_t n = marey__utf8_length(text, len);
@@ -257,7 +260,7 @@ size_t marey_text_escape(const char *text, size_t len, char *into, size_t size)
         char spelled[8];
         i += spell(text + i, len - i, spelled);
         const size_t n = strlen(spelled);
-        if (used == needed && size > n && used < size - n) { /* else it is cut here */
+        if (used == needed && size > n && used < size - n) { /* otherwise truncated here */
             memcpy(into + used, spelled, n);
             used += n;
         }

@@ -1,4 +1,4 @@
-/* CRC-32C by the processor's instruction where it has one, else by tables of eight bytes at a time. */
+/* CRC-32C with the CPU's instruction, or with tables (eight bytes at a time) where it is missing. */
 #include "base/internal.h"
 
 static uint32_t tables[8][256];

@@ -3,19 +3,19 @@
 
 #include "base/internal.h"
 
-/* Long enough for two paths and a reason; what is longer is cut. */
+/* Enough for two paths and a reason; longer messages are truncated. */
 enum { SENTENCE_BYTES = 1024 };
 
 /*
- * Only a pointer lies in thread-local storage: libmarey's is of the static kind (see record/lane.c), and a library that
- * wants much of that cannot be loaded late. Freed by the key's destructor; without memory there is no sentence.
+ * Only a pointer is thread-local: libmarey uses static TLS (see record/lane.c), and a library that needs much of it
+ * cannot be loaded late. The key's destructor frees the string. On out of memory there is no message.
  */
 static __thread char *last_error;
 static pthread_key_t free_key;
 
 static void forget(void *text)
 {
-    last_error = NULL; /* another destructor of this thread may yet fail */
+    last_error = NULL; /* another destructor of this thread may still fail */
     free(text);
 }
 

@@ -1,4 +1,4 @@
-/* Numbers by a key, the lowest first; a number may get another key at any time. */
+/* A priority queue of numbers, lowest key first; keys can change at any time. */
 #include "base/internal.h"
 
 static void place(struct marey__heap *heap, size_t at, struct marey__heap_item item)
@@ -7,13 +7,13 @@ static void place(struct marey__heap *heap, size_t at, struct marey__heap_item i
     heap->places[item.number] = (uint32_t)at + 1;
 }
 
-/* Of equal keys, the lower number first, so that the order is always the same. */
+/* Ties are broken by number, so the order is deterministic. */
 static bool is_before(const struct marey__heap_item *a, const struct marey__heap_item *b)
 {
     return a->key != b->key ? a->key < b->key : a->number < b->number;
 }
 
-/* Put an item, for which `at` is free, where its key belongs. */
+/* Moves `item` from the free place `at` to where its key belongs. */
 static void settle(struct marey__heap *heap, size_t at, struct marey__heap_item item)
 {
     const struct marey__heap_item *items = heap->items;

@@ -1,8 +1,8 @@
 /*
- * Files that stay open inside the user's program. The program may have closed its standard streams, may close every
- * descriptor it does not know (os.closerange) and then open a file under our number, and it may limit the size
- * of files. So our descriptors are numbers that nobody expects, each is compared with its file before it is used or
- * closed, and a file that may not grow is an error and not the end of the program.
+ * Files that stay open inside the user's program. The program may close its standard streams, close every descriptor it
+ * does not know (os.closerange) and reuse the number, or limit file sizes. Our descriptors therefore have high numbers,
+ * each is compared with its file before use or close, and exceeding the size limit is an error rather than the end of
+ * the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +27,10 @@ int marey__raise_fd(int fd)
         return fd;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
     if (high < 0 && errno == EBADF)
-        return -1; /* the program closes all it can find, this very moment */
+        return -1; /* the program is closing all descriptors right now */
     if (high < 0 && fd >= LOWEST)
         return fd;
-    if (high < 0) /* RLIMIT_NOFILE is that low */
+    if (high < 0) /* RLIMIT_NOFILE is below that */
         high = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST);
     const int error = errno;
     if (high < 0 || (fstat(fd, &low) == 0 && fstat(high, &moved) == 0 && is_same(&low, &moved)))
@@ -63,7 +63,7 @@ bool marey__held_is_ours(const struct marey__held_file *file, struct stat *st)
 
 bool marey__held_reopen(struct marey__held_file *file, const char *path, int flags)
 {
-    enum { TRIES = 3 }; /* who closed it may still be at it */
+    enum { TRIES = 3 }; /* another thread may still be closing descriptors */
     for (int i = 0; i < TRIES; i++) {
         struct stat st, named;
         const int fd = marey__open_at(AT_FDCWD, path, flags | O_NOFOLLOW | O_NONBLOCK, 0);

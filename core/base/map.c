@@ -1,4 +1,4 @@
-/* Hash tables with open addressing, never more than half full. See map.h. */
+/* Hash tables with open addressing, at most half full. See internal.h. */
 #include "base/internal.h"
 
 enum { FIRST_SLOTS = 16 };
@@ -12,7 +12,7 @@ static inline uint64_t load_8(const unsigned char *at)
     return word;
 }
 
-/* Up to seven bytes, all of them in the result, without a loop. */
+/* Hashes up to seven bytes without a loop. */
 static inline uint64_t load_few(const unsigned char *at, size_t len)
 {
     uint32_t first, last;
@@ -48,7 +48,7 @@ static inline void enter(struct marey__key_map *map, const void *key, size_t key
     map->n++;
 }
 
-/* `n`: of the array. The last ones are in the map; they are entered in their order, which is kind to caches. */
+/* `n` is the length of the array. The map's elements are the last ones; inserting them in order is cache-friendly. */
 static bool make_room(struct marey__key_map *map, const char *items, size_t n, size_t size,
                       size_t key_size)
 {

@@ -1,9 +1,10 @@
 /*
- * Memory maps of files that other programs may truncate while we read. The kernel then sends SIGBUS for each
- * page that is gone. A handler replaces those pages by zeros, for mappings that are listed here; readers of
- * such files accept any bytes. SIGBUS for another reason goes to the previous handler.
+ * Memory maps of files that other programs may truncate while we read. The kernel then sends SIGBUS on access to a lost
+ * page. Our handler maps zeros over such pages of listed mappings; readers of these files accept any bytes. SIGBUS for
+ * another reason goes to the previous handler.
  *
- * The list is read in the handler: slots are filled and emptied under the lock, and their memory is never freed.
+ * The handler reads the list without a lock: slots are filled and emptied under the lock, and their memory is never
+ * freed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,8 +24,8 @@ struct slots {
 };
 
 static struct slots first;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards changes of the list */
-static struct sigaction before;                          /* whose SIGBUS it was; under the lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards changes to the list */
+static struct sigaction before; /* the previous SIGBUS handler; under the lock */
 static atomic_bool was_passed_on;
 
 static size_t whole_pages(size_t len)
@@ -33,7 +34,9 @@ static size_t whole_pages(size_t len)
     return (len + page - 1) / page * page;
 }
 
-/* Zeros from `at` to the end of the mapping that it is in. Returns false where it is in none. */
+/*
+ * Replaces the mapping that contains `at` by zeros, from that page to the end. Returns false if no mapping contains it.
+ */
 static bool put_zeros(uintptr_t at)
 {
     const uintptr_t page = at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
@@ -55,20 +58,20 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
     const int error = errno;
     (void)context;
     if (info->si_code != BUS_ADRERR || !put_zeros((uintptr_t)info->si_addr)) {
-        /* A second time it has come back to us from there, and ends us. */
+        /* The second time, that handler has passed the signal back to us: take the default action. */
         struct sigaction other = before;
         if (atomic_exchange(&was_passed_on, true)) {
             other = (struct sigaction){.sa_flags = 0};
             other.sa_handler = SIG_DFL;
         }
-        sigaction(sig, &other, NULL); /* a fault occurs again once we return */
+        sigaction(sig, &other, NULL); /* the fault repeats when we return */
         if (info->si_code <= 0)
             raise(sig);
     }
     errno = error;
 }
 
-/* The lock is held. Somebody may have taken the signal since the last time. */
+/* Caller holds the lock. Another library may have replaced the handler since the last call. */
 static void take_signal(void)
 {
     struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};

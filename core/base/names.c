@@ -1,4 +1,4 @@
-/* Texts to numbers. */
+/* Strings to numbers. */
 #include "base/internal.h"
 
 static uint32_t find(const struct marey__names *names, const char *text, size_t len, uint32_t hash)

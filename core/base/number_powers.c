@@ -1,20 +1,17 @@
 /*
- * The leading 128 bits of the powers of ten. 10^n is 5^n and a shift, so that powers of five are enough: those with
- * a positive n by multiplying, the others by dividing 2^960 again and again, which loses nothing, because
- * floor(floor(x / 5) / 5) is floor(x / 25).
+ * The leading 128 bits of the powers of ten. 10^n is 5^n and a shift, so powers of five suffice: positive ones by
+ * multiplication, negative ones by dividing 2^960 repeatedly. That is exact, because floor(floor(x / 5) / 5) is floor(x
+ * / 25).
  */
 #include "base/number_shortest.h"
 
-enum {
-    LIMBS = 30,
-    LIMB_BITS = 32
-}; /* 960 bits; 5^342 has 795 of them, and the quotient by it 165 */
+enum { LIMBS = 30, LIMB_BITS = 32 }; /* 960 bits; 5^342 has 795, the quotient 165 */
 
 struct marey__power marey__power_table[MAREY__POWER_MAX - MAREY__POWER_MIN + 1];
 struct marey__f32_power marey__f32_powers[256];
 _Atomic bool marey__has_powers;
 
-/* Bits of the number from `bit` downwards, 64 of them. */
+/* The 64 bits from `bit` downwards. */
 static uint64_t bits_below(const uint32_t *limbs, int bit)
 {
     uint64_t out = 0;

@@ -1,12 +1,12 @@
 /*
  * The shortest decimal of a binary number, by Raffaello Giulietti's Schubfach ("The Schubfach way to render doubles").
  *
- * v = c * 2^q lies between two bounds halfway to its neighbours; every decimal within reads back to v. Of the powers of
- * ten there is one, 10^k, so large that no two multiples of 10^(k+1) fit between the bounds, and so small that one of 10^k
- * does. So at most four decimals are worth a look: the multiples of 10^(k+1) and of 10^k below and above v. To compare
- * them with the bounds, v and the bounds are divided by 10^k: a product with 10^-k, of which the leading bits are enough, since
- * what is cut off is remembered in the lowest bit ("rounded to odd"). Everything is counted in quarters, so that the bounds
- * are whole numbers: 4c, and two quarter units to each side.
+ * v = c * 2^q lies between two bounds halfway to its neighbors; every decimal between them reads back to v. Exactly one
+ * power of ten, 10^k, is so large that no two multiples of 10^(k+1) fit between the bounds, and so small that at least
+ * one of 10^k does. So there are at most four candidates: the multiples of 10^(k+1) and of 10^k below and above v. To
+ * compare them with the bounds, v and the bounds are divided by 10^k: multiplied by 10^-k, of which the leading bits
+ * suffice, since the lowest bit records whether a remainder was cut off ("rounded to odd"). All values are in quarters,
+ * so that the bounds are integers: 4c, and two quarters to each side.
  */
 #ifndef MAREY_NUMBER_SHORTEST_H
 #define MAREY_NUMBER_SHORTEST_H
@@ -19,31 +19,31 @@ struct marey__decimal_digits {
     int32_t exponent;
 };
 
-/* floor(log10(2^q)), and floor(log10(3/4 * 2^q)), which is for a lower bound that is closer; for |q| up to 1500. */
+/* floor(log10(2^q)), or floor(log10(3/4 * 2^q)) if the lower bound is closer; for |q| up to 1500. */
 static inline int32_t log10_of(int32_t q, bool is_lower_closer)
 {
     return (int32_t)((q * (int64_t)1262611 - (is_lower_closer ? 524031 : 0)) >> 22);
 }
 
-/* Choose among the four: all in quarters of 10^k. */
+/* Chooses one of the four candidates; all values are in quarters of 10^k. */
 static inline struct marey__decimal_digits choose(uint64_t low, uint64_t v, uint64_t high, int32_t k)
 {
     const uint64_t s = v / 4, tens = s / 10;
     const bool is_ten_in = low <= 40 * tens, is_next_ten_in = 40 * tens + 40 <= high;
     const bool is_low_in = low <= 4 * s, is_high_in = 4 * s + 4 <= high;
-    /* Both or none: the nearer one, of equals the even one. */
+    /* Both or neither: the nearer one, on a tie the even one. */
     const bool is_nearer = (v & 3) + (s & 1) > 2;
     const bool is_one_in = is_low_in ^ is_high_in;
     const bool is_up = (is_one_in & is_high_in) | (!is_one_in & is_nearer);
-    /* Of one digit there is none shorter. */
+    /* A single digit cannot be shortened. */
     const bool is_tens = (s >= 10) & (is_ten_in ^ is_next_ten_in);
-    /* No branch, which would be guessed wrong for half of all numbers. */
+    /* Branchless: a branch would be mispredicted for half of all numbers. */
     const uint64_t one = s + is_up, ten = tens + is_next_ten_in;
     return (struct marey__decimal_digits){.digits = one ^ ((one ^ ten) & -(uint64_t)is_tens),
                                           .exponent = k + is_tens};
 }
 
-/* x * power / 2^128, rounded to odd. The power is at most one unit too large, which is no rest. */
+/* x * power / 2^128, rounded to odd. The power is at most one unit too large, which does not count as a remainder. */
 static inline uint64_t times(struct marey__power power, uint64_t x)
 {
     const unsigned __int128 low = (unsigned __int128)power.low * x;
@@ -52,19 +52,19 @@ static inline uint64_t times(struct marey__power power, uint64_t x)
 }
 
 /*
- * The decimal that rounds to c * 2^q, has the fewest digits, and of those is the nearest. The neighbours of the number
- * are one unit of `c` away; the lower one half of that, where `is_lower_closer`. c from 1 to 2^53, q from -1074 to 971.
+ * The decimal that rounds to c * 2^q, has the fewest digits, and of those is the nearest. Adjacent numbers differ by
+ * one unit of `c`; the lower one by half if `is_lower_closer`. c from 1 to 2^53, q from -1074 to 971.
  */
 static inline struct marey__decimal_digits shortest(uint64_t c, int32_t q, bool is_lower_closer)
 {
     const int32_t k = log10_of(q, is_lower_closer);
     const int32_t shift = q + marey__log2_of_power(-k) + 1;
     struct marey__power power = marey__powers()[-k - MAREY__POWER_MIN];
-    if (k > 0 || -k > MAREY__POWER_EXACT) { /* cut off: the next one is the bound from above */
+    if (k > 0 || -k > MAREY__POWER_EXACT) { /* truncated: the next one is an upper bound */
         power.low++;
         power.high += power.low == 0;
     }
-    /* A bound itself reads back to v when c is even, since ties go there. */
+    /* For even c the bounds read back to v too, since ties round to even. */
     const uint64_t open = c & 1;
     const uint64_t low = times(power, (4 * c - 2 + is_lower_closer) << shift) + open;
     const uint64_t high = times(power, (4 * c + 2) << shift) - open;
@@ -79,7 +79,7 @@ static inline uint32_t times_f32(uint64_t power, uint32_t x)
     return (uint32_t)(product >> 64) | ((uint64_t)product >> 33 != 0);
 }
 
-/* As above, of more than one digit. */
+/* As choose(), with more than one digit. */
 static inline struct marey__decimal_digits choose_f32(uint32_t low, uint32_t v, uint32_t high,
                                                       int32_t k)
 {
@@ -94,7 +94,7 @@ static inline struct marey__decimal_digits choose_f32(uint32_t low, uint32_t v, 
                                           .exponent = k + (int32_t)is_tens};
 }
 
-/* c from 2^23 + 1 to 2^24 - 1; what follows from the exponent is in a table. */
+/* c from 2^23 + 1 to 2^24 - 1; `power` has the values for the exponent. */
 static inline struct marey__decimal_digits shortest_f32(uint32_t c,
                                                         const struct marey__f32_power *power)
 {

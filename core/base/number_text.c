@@ -1,4 +1,4 @@
-/* Digits as text. Eight of them at a time in one register, so that there is no loop with a branch for each. */
+/* Digits as text, eight at a time in one register, without a loop that branches per digit. */
 #include <assert.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -31,7 +31,7 @@ static const uint64_t tens[] = {
     UINT64_C(10000000000000000000),
 };
 
-/* How many digits it has. The shortest decimals of doubles have 16 or 17, or one less, unless they are denormal. */
+/* The number of digits. Shortest decimals of doubles have 15 to 17, unless they are denormal. */
 static inline unsigned digit_count(uint64_t value)
 {
     unsigned n = 17;
@@ -42,12 +42,12 @@ static inline unsigned digit_count(uint64_t value)
 
 #ifdef __SSE2__
 
-/* A number below 10^8 as eight bytes of 0 to 9, the first digit lowest: halves, quarters, single ones. */
+/* A number below 10^8 as eight bytes of 0 to 9, first digit lowest: split into halves, quarters, digits. */
 static inline uint64_t eight_digits(uint32_t value)
 {
     const uint32_t high = value / 10000, low = value - high * 10000;
     const __m128i halves = _mm_cvtsi32_si128((int)(high | low << 16));
-    /* Each of two 16-bit numbers by 100, its rest beside it; then each of four by 10. */
+    /* Divide each of two 16-bit numbers by 100, with the remainder beside it; then each of four by 10. */
     const __m128i hundreds = _mm_srli_epi16(_mm_mulhi_epu16(halves, _mm_set1_epi16(5243)), 3);
     const __m128i rests = _mm_sub_epi16(halves, _mm_mullo_epi16(hundreds, _mm_set1_epi16(100)));
     const __m128i quarters = _mm_unpacklo_epi16(hundreds, rests);
@@ -59,7 +59,7 @@ static inline uint64_t eight_digits(uint32_t value)
 
 #else
 
-/* A number below 10^8 as eight bytes of 0 to 9, the first digit lowest: halves, quarters, single ones. */
+/* A number below 10^8 as eight bytes of 0 to 9, first digit lowest: split into halves, quarters, digits. */
 static inline uint64_t eight_digits(uint32_t value)
 {
     uint64_t x = value / 10000 | (uint64_t)(value % 10000) << 32;
@@ -78,7 +78,7 @@ static inline void put_word(char *out, uint64_t word)
     memcpy(out, &word, sizeof word);
 }
 
-/* Of eight digits that are not all 0: those up to the last one that is not, and those in front of the first one. */
+/* For eight digits, not all 0: the number up to the last nonzero one, and the number of leading zeros. */
 static inline unsigned significant(uint64_t digits)
 {
     return 8 - (unsigned)__builtin_ctzll(__builtin_bswap64(digits)) / 8;
@@ -101,7 +101,7 @@ static char *put_exponent(char *out, int exponent)
     return out;
 }
 
-/* Behind `digits` (24 of them, `n` that count, then zeros) stands the decimal point after `point` of them. */
+/* Inserts the decimal point after `point` of `digits` (24 bytes: `n` significant ones, then zeros). */
 static inline char *put_point(char *out, const char *digits, unsigned n, int point)
 {
     if (point > 0 && point <= 16) {
@@ -129,7 +129,7 @@ static inline char *put_point(char *out, const char *digits, unsigned n, int poi
 static inline char *digits_text(char *out, struct marey__decimal_digits decimal)
 {
     const unsigned n = digit_count(decimal.digits);
-    const uint64_t all = decimal.digits * tens[17 - n]; /* 17 digits: 1 and 8 and 8 */
+    const uint64_t all = decimal.digits * tens[17 - n]; /* 17 digits: 1 + 8 + 8 */
     const uint64_t high = all / 100000000, middle = eight_digits((uint32_t)(high % 100000000));
     const uint64_t low = eight_digits((uint32_t)(all % 100000000));
     char digits[34];
@@ -143,7 +143,7 @@ static inline char *digits_text(char *out, struct marey__decimal_digits decimal)
     return put_point(out, digits, counted, (int)n + decimal.exponent);
 }
 
-/* Far from 1: by way of memory. */
+/* For large and small exponents, through memory. */
 static __attribute__((noinline)) char *put_far(char *out, uint64_t eight, char last, unsigned n,
                                                int point)
 {
@@ -155,13 +155,13 @@ static __attribute__((noinline)) char *put_far(char *out, uint64_t eight, char l
 }
 
 /*
- * Up to nine digits, in a register but for the last one: with the point between them, or zeros in front. What was just stored
- * in pieces would be slow to load again as a whole, so nothing is.
+ * Up to nine digits, all but the last in a register: with the point between them, or leading zeros. Avoids storing
+ * pieces and loading them as a whole, which would stall store forwarding.
  */
 static inline char *f32_digits_text(char *out, struct marey__decimal_digits decimal)
 {
     enum { EIGHT_DIGITS = 100000000 };
-    const bool is_nine = decimal.digits >= EIGHT_DIGITS; /* the first is 1 then: c is below 2^24 */
+    const bool is_nine = decimal.digits >= EIGHT_DIGITS; /* then the first is 1: c is below 2^24 */
     const uint64_t low = eight_digits((uint32_t)decimal.digits - (is_nine ? EIGHT_DIGITS : 0));
     const unsigned n_zeros = is_nine ? 0 : zeros_in_front(low);
     uint64_t eight = is_nine ? low << 8 | 1 : low >> 8 * n_zeros;
@@ -185,7 +185,7 @@ static inline char *f32_digits_text(char *out, struct marey__decimal_digits deci
     return out + counted;
 }
 
-/* Zero, powers of two, denormal ones; the first number of all. */
+/* Zero, powers of two, denormals; also the first call. */
 static __attribute__((noinline)) char *f32_text_rare(char *out, uint32_t bits)
 {
     const uint32_t fraction = bits & 0x7fffff, exponent = bits >> 23 & 0xff;

@@ -1,6 +1,6 @@
 /*
- * Readers of what the kernel says in /proc: numbers among words. None of it is ours, and all of it may be cut, empty or
- * odd. Every function takes a text and its length and never looks beyond.
+ * Parsers of text in /proc: numbers among words. The text is foreign input and may be truncated or empty. Every
+ * function takes a text and its length and never reads past it.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -86,7 +86,7 @@ size_t marey__parse_numbers(const char *text, size_t len, uint64_t *out, size_t 
 
 bool marey__parse_process_stat(const char *text, size_t len, struct marey__process_stat *out)
 {
-    /* The name in parentheses may hold anything, so fields are counted from the last parenthesis: it ends field 2. */
+    /* The name in parentheses may contain anything, so count fields from the last parenthesis, which ends field 2. */
     const char *at = memrchr(text, ')', len);
     if (at == NULL)
         return false;
@@ -96,7 +96,7 @@ bool marey__parse_process_stat(const char *text, size_t len, struct marey__proce
     *out = (struct marey__process_stat){.state = end - at > 2 ? at[2] : '\0'};
     for (at++; field < MAREY__COUNT_OF(fields) && at < end && *at == ' '; field++) {
         at += 1;
-        if (at < end && *at == '-') /* a few are signed; none that is wanted */
+        if (at < end && *at == '-') /* a few fields are signed, none that is needed */
             fields[field] = 0;
         else if (field > 3 && !marey__parse_number(at, (size_t)(end - at), &fields[field]))
             break;

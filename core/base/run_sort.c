@@ -1,6 +1,6 @@
 /*
- * A merge sort over the runs that are there already. Streams of a device and threads of a process are each in order, so
- * that a few runs are all there is, and merging them costs the logarithm of their number; any other input is sorted too.
+ * A merge sort over existing runs. Streams of a device and threads of a process are each in order, so there are few
+ * runs, and the cost grows with the logarithm of their number. Any other input is sorted too.
  */
 #include "base/internal.h"
 
@@ -14,7 +14,7 @@ static const char *at(const struct sort *sort, const char *base, size_t i)
     return base + i * sort->size;
 }
 
-/* Where the run that begins at `from` ends. */
+/* The end of the run that begins at `from`. */
 static size_t end_of_run(const struct sort *sort, const char *base, size_t from, size_t n)
 {
     size_t i = from + 1;
@@ -23,7 +23,7 @@ static size_t end_of_run(const struct sort *sort, const char *base, size_t from,
     return MAREY__MIN(i, n);
 }
 
-/* [from, middle) and [middle, end) of `in` as one run into `out`; of equal ones the first run's first. */
+/* Merges [from, middle) and [middle, end) of `in` into `out`. Stable. */
 static void merge(const struct sort *sort, const char *in, char *out, size_t from, size_t middle,
                   size_t end)
 {
@@ -35,7 +35,7 @@ static void merge(const struct sort *sort, const char *in, char *out, size_t fro
     }
 }
 
-/* Each two runs of `in` as one into `out`; how many runs there are then. */
+/* Merges pairs of runs of `in` into `out`. Returns the number of runs left. */
 static size_t merge_pass(const struct sort *sort, const char *in, char *out, size_t n)
 {
     size_t n_runs = 0;

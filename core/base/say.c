@@ -1,4 +1,4 @@
-/* Sentences to the user: each different one once, to stderr or to the host's own sink. */
+/* Messages to the user, each different one once, to stderr or to the host's sink. */
 #include <unistd.h>
 
 #include "base/internal.h"
@@ -6,12 +6,12 @@
 
 enum { MAX_SAID = 64 };
 
-/* `lock` guards everything below. Never taken on a measuring path; a forked child gets it free. */
+/* `lock` guards everything below. Never taken on a measuring path; reinitialized in a forked child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t said[MAX_SAID]; /* checksums of what was said */
+static uint32_t said[MAX_SAID]; /* checksums of printed messages */
 static size_t n_said;
-static uint64_t n_suppressed;   /* since the last time this number was said */
-static uint32_t last_important; /* checksum of the last sentence of marey__say_always() */
+static uint64_t n_suppressed;   /* since the number was last reported */
+static uint32_t last_important; /* checksum of the last marey__say_always() message */
 static marey_sink *user_sink;
 static void *user_ctx;
 
@@ -41,7 +41,7 @@ static void say(bool (*may_say)(const char *), const char *fmt, va_list args)
 {
     char raw[1100], sentence[1100];
     vsnprintf(raw, sizeof raw, fmt, args);
-    marey_text_escape(raw, strlen(raw), sentence, sizeof sentence); /* names in it come from outside */
+    marey_text_escape(raw, strlen(raw), sentence, sizeof sentence); /* names in it are foreign input */
     pthread_mutex_lock(&lock);
     const bool speak = may_say(sentence);
     marey_sink *const sink = user_sink;

@@ -1,6 +1,5 @@
 /*
- * The slow half of the quantile sketch: making pages, merging, reading quantiles. See
- * table_internal.h.
+ * The slow paths of the quantile sketch: making pages, merging, reading quantiles. See internal.h.
  */
 #include "base/internal.h"
 
@@ -31,7 +30,7 @@ static bool put(uint64_t **pages, uint32_t page, uint32_t bucket, uint64_t count
     return true;
 }
 
-/* Move the few values into pages. */
+/* Moves the few values into pages. */
 static bool make_pages(struct marey__sketch *sketch)
 {
     uint64_t **pages = marey__calloc(MAREY__SKETCH_PAGES, sizeof *pages);
@@ -144,7 +143,7 @@ static uint64_t bucket_value(uint32_t page, uint32_t bucket)
     return low + ((UINT64_C(1) << shift) >> 1);
 }
 
-/* The rank-th smallest value, from 0, as well as the pages know it. */
+/* The rank-th smallest value, 0-based, within the precision of the pages. */
 static uint64_t value_at(const struct marey__sketch *sketch, uint64_t rank)
 {
     uint64_t below = 0;
@@ -160,7 +159,7 @@ static uint64_t value_at(const struct marey__sketch *sketch, uint64_t rank)
     return sketch->max;
 }
 
-/* The nearest rank of `count` values, counted from 0: the median of three is the second, of four the second as well. */
+/* The nearest rank of `count` values, 0-based: the median of three is the second, of four also the second. */
 static uint64_t nearest_rank(uint64_t count, double q)
 {
     const double share = q > 0 ? q * (double)count : 0;

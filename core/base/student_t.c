@@ -1,4 +1,4 @@
-/* Student's t, from the incomplete beta function by its continued fraction (Lentz's method). */
+/* Student's t, computed from the incomplete beta function by its continued fraction (Lentz's method). */
 #include <math.h>
 
 #include "base/internal.h"
@@ -27,7 +27,7 @@ static double beta_fraction(double a, double b, double x)
     return value;
 }
 
-/* lgamma() writes a global. */
+/* lgamma() is not thread-safe: it sets signgam. */
 static double log_gamma(double x)
 {
     int sign;

@@ -1,6 +1,6 @@
 /*
- * A table keeps each column in an array: eight bytes a cell, and a byte that says whether it is null. A text lies behind
- * its length. Texts never move, so that a lent one stays valid while rows are added; rows of equal texts share one.
+ * A table stores each column in an array: eight bytes per cell, and a byte for null. Strings are preceded by their
+ * length and never move, so a lent one stays valid while rows are added; consecutive equal strings share one.
  */
 #include "base/internal.h"
 
@@ -22,7 +22,7 @@ struct marey_table {
     struct marey_column *columns; /* names and titles are copies */
     struct column_cells *cells;
     size_t n_columns, n_rows;
-    size_t next_column; /* the cell to be written */
+    size_t next_column; /* the next cell to write */
     struct marey__arena texts;
     marey_status status;
 };
@@ -77,7 +77,7 @@ static bool make_room(marey_table *table, struct column_cells *cells)
            marey__grow(&cells->nulls, &cells->nulls_cap, want, sizeof *cells->nulls);
 }
 
-/* Write the next cell. A row counts once its last cell is there. */
+/* Writes the next cell. A row counts once its last cell is written. */
 static void put(marey_table *table, union value value, bool is_null)
 {
     struct column_cells *cells = &table->cells[table->next_column];
@@ -93,7 +93,7 @@ static void put(marey_table *table, union value value, bool is_null)
     }
 }
 
-/* After a failure nothing more is taken: what is there stays a table of whole rows. */
+/* After a failure nothing more is accepted, so the table keeps whole rows only. */
 static bool accepts(marey_table *table, enum marey_type type)
 {
     if (table->status == MAREY_OK &&
@@ -109,12 +109,12 @@ static size_t length_of(const char *text)
     return len;
 }
 
-/* Behind its length, unless the row before has the same text. NULL on out of memory. */
+/* Stores a string after its length, unless the row before has the same one. NULL on out of memory. */
 static const char *keep_text(marey_table *table, const char *text, size_t len)
 {
     const struct column_cells *cells = &table->cells[table->next_column];
     const char *const before =
-        table->n_rows != 0 ? cells->values[table->n_rows - 1].text : NULL; /* NULL in a null cell */
+        table->n_rows != 0 ? cells->values[table->n_rows - 1].text : NULL; /* NULL if null */
     if (before != NULL && length_of(before) == len && memcmp(before, text, len) == 0)
         return before;
     char *const room = marey__arena_take(&table->texts, sizeof len + len + 1, 1);
@@ -275,7 +275,7 @@ static int compare_values(const struct order *order, size_t a, size_t b)
     return (x->u64 > y->u64) - (x->u64 < y->u64);
 }
 
-/* Null cells last; equal rows stay in their order. */
+/* Null cells come last; the sort is stable. */
 static int compare_rows(const void *x, const void *y, void *ctx)
 {
     const struct order *order = ctx;

@@ -1,4 +1,4 @@
-/* Files without a name, for what need not outlive the process or must not; files that replace another when complete. */
+/* Unnamed temporary files, and files that replace another when complete. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +13,7 @@ static int open_nameless(const char *folder)
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0 || snprintf(path, sizeof path, "%s/marey-XXXXXX", folder) >= (int)sizeof path)
         return fd;
-    fd = mkostemp(path, O_CLOEXEC); /* not every file system has nameless files */
+    fd = mkostemp(path, O_CLOEXEC); /* some file systems do not support unnamed files */
     if (fd >= 0)
         unlink(path);
     return fd;
@@ -22,7 +22,7 @@ static int open_nameless(const char *folder)
 marey_status marey__temporary_open(const char *folder, int *fd)
 {
     const char *const given = getenv("TMPDIR");
-    /* On a disk rather than in memory where nothing is said about it. */
+    /* By default on disk rather than in memory. */
     const char *const folders[] = {folder, given != NULL ? given : "/var/tmp", "/tmp"};
     int opened = -1;
     for (size_t i = folder == NULL; i < MAREY__COUNT_OF(folders) && opened < 0; i++)
@@ -34,7 +34,7 @@ marey_status marey__temporary_open(const char *folder, int *fd)
     return MAREY_OK;
 }
 
-/* With the permissions of `old`, or of a new file where that is NULL. */
+/* Uses the permissions of `old`, or those of a new file if it is NULL. */
 static int open_beside(const char *path, const struct stat *old, char *temporary, size_t size)
 {
     char final[PATH_MAX];
@@ -46,7 +46,7 @@ static int open_beside(const char *path, const struct stat *old, char *temporary
     const int fd = mkostemp(temporary, O_CLOEXEC);
     const mode_t mask = umask(0);
     umask(mask);
-    if (fd >= 0) /* some file systems have no permissions to set */
+    if (fd >= 0) /* some file systems have no permissions */
         (void)!fchmod(fd, old != NULL ? old->st_mode & 07777 : 0666 & ~mask);
     return fd;
 }
@@ -56,8 +56,7 @@ marey_status marey__replace_file(const char *path, const void *bytes, size_t len
     char temporary[PATH_MAX + 8], final[PATH_MAX];
     struct stat old;
     const bool is_there = stat(path, &old) == 0;
-    const bool is_renamed =
-        !is_there || S_ISREG(old.st_mode); /* nothing takes the place of a device */
+    const bool is_renamed = !is_there || S_ISREG(old.st_mode); /* never replace a device */
     const int fd = is_renamed
                        ? open_beside(path, is_there ? &old : NULL, temporary, sizeof temporary)
                        : open(path, O_WRONLY | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /*
- * Numbers and texts as people read them: the one place that chooses units and digits. Plain ASCII, so that LANG=C shows
- * them too.
+ * Numbers and strings for display: the one place that chooses units and digits. Output is plain ASCII, so it works with
+ * LANG=C too.
  */
 #include <math.h>
 #include <time.h>
@@ -12,13 +12,13 @@ struct unit {
     double size;
 };
 
-/* Decimals that make three significant digits: 1.23, 12.3, 123. */
+/* The decimals for three significant digits: 1.23, 12.3, 123. */
 static int decimals_of(double value)
 {
     return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 }
 
-/* In the largest unit that leaves at least one before the point; in the smallest without decimals. */
+/* Uses the largest unit in which the value is at least one; no decimals in the smallest unit. */
 static void put_in_units(struct marey__buf *buf, double value, const struct unit *units, size_t n)
 {
     size_t u = 0;
@@ -32,7 +32,7 @@ void marey__text_duration(struct marey__buf *buf, double ns, const char *unit)
 {
     static const struct unit units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     static const struct unit minutes[] = {{"", 0}, {"min", 60e9}}, hours[] = {{"", 0}, {"h", 3600e9}};
-    /* Minutes start at ten and hours at two: people read 95 s and 90 min more easily. */
+    /* Minutes start at ten and hours at two: 95 s and 90 min are easier to read. */
     if (unit == NULL && ns >= 600e9)
         put_in_units(buf, ns, ns >= 7200e9 ? hours : minutes, 2);
     else if (unit == NULL)
@@ -174,7 +174,7 @@ static void put_cut(struct marey__buf *buf, const struct marey__buf *text, size_
 size_t marey__text_put(struct marey__buf *buf, const char *text, size_t len, size_t width)
 {
     struct marey__buf escaped MAREY__FINALLY(marey__buf_fini) = {0};
-    /* Nobody reads a name of a megabyte: what cannot be shown needs no escaping either. */
+    /* Limit the work for absurdly long names: the rest is not displayed anyway. */
     enum { LONGEST = 4096 };
     len = MAREY__MIN(len, (size_t)LONGEST);
     const size_t needed = marey_text_escape(text, len, NULL, 0) + 1;

@@ -1,11 +1,11 @@
-/* Several threads over one list of tasks. */
+/* Several threads working on one list of tasks. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/internal.h"
 
-/* Beside those of the workers, a process has its three streams, what it reads from and what it writes to. */
+/* Besides the workers' files, a process has its three streams, its inputs and its outputs. */
 enum { MAX_JOBS = 64, FILES_OF_WORKER = 2, OTHER_FILES = 24 };
 
 struct crew {
@@ -20,7 +20,7 @@ static void *work_in_thread(void *arg)
     return NULL;
 }
 
-/* Workers that can have their files open at the same time. */
+/* The number of workers that can have their files open at the same time. */
 static size_t most_by_files(void)
 {
     struct rlimit files;
@@ -47,7 +47,7 @@ int marey__thread_create(pthread_t *thread, size_t stack_bytes, void *(*run)(voi
     if (stack_bytes != 0)
         pthread_attr_setstacksize(&attr, stack_bytes);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* a new thread has the mask of its creator */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* a new thread inherits the mask of its creator */
     const int error = pthread_create(thread, &attr, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);

@@ -1,4 +1,4 @@
-/* Which counter to trust, how fast it runs, and one instant on three clocks. */
+/* Choosing the clock, measuring its rate, and sampling three clocks at once. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@ bool marey__clock_is_invariant(void)
 }
 
 /*
- * The kernel watches its clock source on all sockets; where it left "tsc" (a hypervisor that migrates, sockets out of
- * step), we follow. kvm-clock and hyperv page clocks are read through the counter too, but their guests may be moved.
+ * The kernel checks its clock source on all sockets; if it abandoned "tsc" (a hypervisor that migrates, sockets out of
+ * sync), we do too. kvm-clock and Hyper-V clock pages also use the counter, but such guests may be migrated.
  */
 static bool kernel_trusts_counter(void)
 {
@@ -40,7 +40,7 @@ bool marey__clock_is_trusted(void)
 bool marey__clock_is_invariant(void)
 {
 #if defined(__aarch64__)
-    return true; /* the architecture promises a system-wide counter at a fixed rate */
+    return true; /* the architecture guarantees a system-wide counter with a fixed rate */
 #else
     return false;
 #endif
@@ -83,7 +83,7 @@ void marey__clock_moment(bool is_tsc, struct marey__moment *out)
                                           .realtime_ns = real,
                                           .width_ns = after - before};
     }
-    /* With nanoseconds for ticks the conversion is the identity, and may as well be exactly so. */
+    /* If ticks are nanoseconds, make the conversion exactly the identity. */
     if (!is_tsc)
         best.monotonic_ns = best.tick;
     *out = best;
@@ -91,7 +91,7 @@ void marey__clock_moment(bool is_tsc, struct marey__moment *out)
 
 uint64_t marey__clock_hz(void)
 {
-    static uint64_t hz; /* a value, once known, is as good as any other thread's */
+    static uint64_t hz; /* any thread's measured value is equally good */
     if (!marey__clock_is_tsc)
         return 1000000000u;
     uint64_t known = __atomic_load_n(&hz, __ATOMIC_RELAXED);
@@ -101,7 +101,7 @@ uint64_t marey__clock_hz(void)
     marey__clock_moment(true, &a);
     do
         marey__clock_moment(true, &b);
-    while (b.monotonic_ns - a.monotonic_ns < 200000); /* 0.2 ms: good to some 1e-4, once per process */
+    while (b.monotonic_ns - a.monotonic_ns < 200000); /* 0.2 ms: to about 1e-4, once per process */
     known = (uint64_t)((double)(b.tick - a.tick) * 1e9 / (double)(b.monotonic_ns - a.monotonic_ns));
     __atomic_store_n(&hz, known, __ATOMIC_RELAXED);
     return known;

@@ -45,8 +45,9 @@ static marey_status write_file(const char *path, const char *command)
 }
 
 /*
- * Several ranks may be here at once: the first to give its file the name has written it, and a process that sees the name sees
- * the whole file. Where the file system has no links, a rename does; then the last one counts, and they say the same.
+ * Several ranks may do this at once. Each writes a file of its own and links it to the final name: the first one wins,
+ * and a process that sees the name sees a complete file. Without hard links we rename; the last one then wins, with
+ * equal content.
  */
 static marey_status write_meta(const char *path, const char *command)
 {
@@ -77,7 +78,7 @@ marey_status marey_recording_create(const char *path, const char *command)
         return marey__fail_errno("write into the recording %s", path);
     const marey_status status = write_meta(path, command);
     if (status != MAREY_OK && is_new)
-        rmdir(path); /* refused where another rank is at it */
+        rmdir(path); /* fails if another rank is using it */
     return status;
 }
 

@@ -1,9 +1,9 @@
 /*
- * Finalizing: a process died with words in its pool. The next process that gets the lock on its log appends them, writes
- * how it ended, and deletes the pool. Doing it twice, or dying in the middle, does no harm: chunks carry (lane,
- * sequence), and what the log already has is left out.
+ * Finalizing: a process died with words in its pool. The next process that gets the lock on its log appends them,
+ * writes how the process ended, and deletes the pool. Finalizing twice, or dying in the middle, is harmless: chunks
+ * carry (lane, sequence), and those already in the log are skipped.
  *
- * Logs are found by their pools, not the other way round: a directory may have thousands of logs, and hardly any pool.
+ * Logs are found through their pools: a directory may have thousands of logs but hardly any pools.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,21 +20,21 @@
 #include "base/internal.h"
 #include "record/internal.h"
 
-/* What a walk over the log's blocks finds. */
+/* The result of walking the log's blocks. */
 struct survey {
-    uint64_t size; /* of whole blocks from the start */
+    uint64_t size; /* whole blocks from the start */
     bool has_end;
-    bool has_failed;         /* what ended the walk was not the log: nothing may be cut off by it */
-    uint32_t *next_sequence; /* by lane: the number after the last chunk in the log */
+    bool has_failed; /* the walk ended for a reason outside the log: do not truncate the log */
+    uint32_t *next_sequence; /* by lane: one past its last chunk in the log */
     size_t n_lanes, cap_lanes;
     char boot_id[64];
     int64_t pid;
     uint64_t start_time, pid_ns;
-    uint64_t pool_id; /* 0: not said */
+    uint64_t pool_id; /* 0: not recorded */
     bool is_tsc;
 };
 
-/* Lanes past those that readers look at are left out: at worst they are written twice, which does no harm. */
+/* Lanes past the readers' limit are skipped: at worst they are written twice, which is harmless. */
 static bool note_lane(struct survey *s, uint32_t lane, uint32_t sequence)
 {
     enum { MAX_LANES = 1 << 20 };
@@ -86,7 +86,7 @@ static bool survey_bytes(struct survey *s, int fd, void *to, size_t len, uint64_
     return n == (ssize_t)len;
 }
 
-/* Look at one block at `s->size`; false at the end of what is whole. `bytes` is reused from block to block. */
+/* Reads one block at `s->size`; false at the end of the whole blocks. `bytes` is reused between blocks. */
 static bool survey_block(struct survey *s, int fd, struct marey__buf *bytes)
 {
     struct marey__block block;
@@ -113,7 +113,7 @@ static bool survey_block(struct survey *s, int fd, struct marey__buf *bytes)
     return true;
 }
 
-/* Only the first block, which says where the pool is, or all of them. */
+/* Reads only the first block, which has the location of the pool, or all blocks. */
 static bool survey_log(struct survey *s, int fd, bool all)
 {
     struct marey__buf bytes MAREY__FINALLY(marey__buf_fini) = {0};
@@ -125,7 +125,7 @@ static bool survey_log(struct survey *s, int fd, bool all)
 
 /* ---- whether the owner lives ---- */
 
-/* Whether process `pid` has the pool mapped; true when it may not be asked. */
+/* Whether process `pid` has the pool mapped; true if /proc does not permit to read that. */
 static bool maps_pool(int64_t pid, const char *pool_path, ino_t inode)
 {
     char path[64];
@@ -148,9 +148,9 @@ static bool maps_pool(int64_t pid, const char *pool_path, ino_t inode)
 }
 
 /*
- * The owner holds a lock on its log, unless the program closed that descriptor; a child that a raw clone() made inherits
- * the lock and may outlive it. So the owner's pid decides where it is of our namespace, and else the lock. A process that
- * called exec() has its pid but not the pool.
+ * The owner holds a lock on its log, unless the program closed that descriptor. A child made by a raw clone() inherits
+ * the lock and may outlive the owner. So in our pid namespace the owner's pid decides, elsewhere the lock. A process
+ * that called exec() keeps its pid but not the pool.
  */
 static bool owner_is_dead(const struct survey *s, int log_fd, const char *pool_path, ino_t pool_inode)
 {
@@ -191,7 +191,7 @@ static bool map_dead_pool(int fd, struct dead_pool *pool)
     return true;
 }
 
-/* Of pointers. */
+/* For pointers. */
 #define BY(field) MAREY__UP_BY((*x)->field, (*y)->field)
 MAREY__ORDER(by_lane_and_sequence, struct marey__chunk_head *const, BY(lane) BY(sequence))
 
@@ -224,7 +224,7 @@ static marey_status append_chunks(struct marey__log *log, const struct survey *s
     return st;
 }
 
-/* On the machine and in the boot of the dead, its clocks still run: one more moment, for a better rate. */
+/* In the same boot of the same machine the clocks still run: add one more clock sample, for a better rate. */
 static marey_status append_present(struct marey__log *log, const struct survey *s)
 {
     char boot[64];
@@ -246,8 +246,8 @@ static marey_status append_ending(struct marey__log *log, const struct survey *s
 }
 
 /*
- * Where to go on writing. A block that was being written when the process died is overwritten. Anything else that is not
- * whole is damage, with sound blocks behind it perhaps: it stays, and readers step over it.
+ * The offset to continue writing at. A block that was being written when the process died is overwritten. Other
+ * incomplete data is damage, perhaps with intact blocks after it: it stays, and readers skip it.
  */
 static uint64_t find_end(int fd, uint64_t whole)
 {
@@ -278,7 +278,7 @@ static marey_status finish_log(int fd, const char *path, const struct survey *s,
         if (s->next_sequence[lane] > 0)
             (void)marey__log_lane_is_new(&log, (uint32_t)lane);
     const marey_status st = append_ending(&log, s, pool);
-    log.file.fd = -1; /* the caller's */
+    log.file.fd = -1; /* owned by the caller */
     marey__log_close(&log);
     return st;
 }
@@ -304,26 +304,32 @@ static marey_status finalize_from(int log_fd, const char *path, int pool_fd, con
     return st;
 }
 
-/* The owner is dead, perhaps not by our lock on the log: processes take turns by the pool, which its owner never locks. */
+/*
+ * The owner is dead, though we may not hold the lock on its log. Finalizers exclude each other by a lock on the pool,
+ * which the owner never takes.
+ */
 static marey_status finalize_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
                                   bool is_abandoned)
 {
     struct stat log, pool;
     if (flock(pool_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return MAREY_OK; /* another does it */
-    /* An owner that lived when we opened both may have written its log, deleted its pool and exited since. */
+        return MAREY_OK; /* another process finalizes it */
+    /* An owner that was alive when we opened both files may since have written its log, deleted its pool and exited. */
     if (fstat(log_fd, &log) != 0 || fstat(pool_fd, &pool) != 0 || pool.st_nlink == 0 ||
         (is_abandoned && log.st_size != 0))
         return MAREY_OK;
     if (!is_abandoned)
         return finalize_from(log_fd, path, pool_fd, pool_path);
-    /* The process died before its first event: there is nothing to keep. */
+    /* The process died before its first event: nothing to keep. */
     unlink(path);
     unlink(pool_path);
     return MAREY_OK;
 }
 
-/* Both files are of one user, and that is us or we are root: what others put there is not ours to join. */
+/*
+ * Both files must belong to one user, who is the current one, or we are root: do not join files that others placed
+ * there.
+ */
 static bool owners_agree(const struct stat *log, const struct stat *pool)
 {
     const uid_t self = geteuid();
@@ -331,7 +337,7 @@ static bool owners_agree(const struct stat *log, const struct stat *pool)
            (pool->st_uid == log->st_uid || pool->st_uid == self);
 }
 
-/* Whether the log was created before the pool, as its process does it; a copy of the log is younger. */
+/* Whether the log was created before the pool, the order in which a process creates them; a copy of the log is newer. */
 static bool is_created_before(int log_fd, int pool_fd)
 {
     struct statx log, pool;
@@ -345,10 +351,10 @@ static bool is_created_before(int log_fd, int pool_fd)
 }
 
 /*
- * Whether the pool is of this log and not of one that this is a copy of. In the directory of the log it has been copied with it; in
- * /dev/shm it is known by the inode of its log. Pools of earlier versions have neither id nor inode: there the time of
- * creation decides, and where that is unknown, the reader reads the pool without finalizing. A damaged pool belongs to
- * the log in its directory.
+ * Whether the pool belongs to this log rather than to the original of a copied log. A pool in the log's directory was
+ * copied with it; one in /dev/shm is identified by its log's inode. Pools of earlier versions have neither id nor
+ * inode: the creation time decides, and if that is unknown, the reader reads the pool without finalizing. A damaged
+ * pool belongs to the log in its directory.
  */
 static bool is_pool_of(int log_fd, int pool_fd, bool is_beside, const struct survey *s,
                        const struct stat *log)
@@ -372,7 +378,7 @@ static marey_status finalize_pair(int fd, const char *path, int pool_fd, const c
     if (fstat(fd, &log_st) != 0 || fstat(pool_fd, &pool_st) != 0 || !owners_agree(&log_st, &pool_st))
         return MAREY_OK;
     const bool is_log = survey_log(&first, fd, false);
-    /* A process locks its log before it makes its pool, so an empty log that can be locked beside a pool is abandoned. */
+    /* A process locks its log before it creates its pool, so an empty, unlocked log beside a pool is abandoned. */
     const bool is_abandoned = !is_log && log_st.st_size == 0;
     if ((is_log || is_abandoned) && is_pool_of(fd, pool_fd, is_beside, &first, &log_st) &&
         owner_is_dead(&first, fd, pool, pool_st.st_ino))
@@ -381,7 +387,7 @@ static marey_status finalize_pair(int fd, const char *path, int pool_fd, const c
     return status;
 }
 
-/* Finish the log `path` by its pool, unless its owner lives. What cannot be opened is not ours to finish. */
+/* Finalizes the log `path` from its pool unless its owner is alive. Skips files that cannot be opened. */
 static marey_status finalize_log(const char *path, const char *pool, bool is_beside)
 {
     marey_status status = MAREY_OK;
@@ -400,7 +406,7 @@ static marey_status finalize_log(const char *path, const char *pool, bool is_bes
 /* ---- files of instruments ---- */
 
 enum { MAX_CLEANERS = 4 };
-static marey__finalize_cleaner *cleaners[MAX_CLEANERS]; /* do not change once loaded */
+static marey__finalize_cleaner *cleaners[MAX_CLEANERS]; /* do not change after loading */
 static size_t n_cleaners;
 
 void marey__finalize_add_cleaner(marey__finalize_cleaner *clean)
@@ -409,7 +415,7 @@ void marey__finalize_add_cleaner(marey__finalize_cleaner *clean)
     cleaners[n_cleaners++] = clean;
 }
 
-/* Finish the logs of the recording `path` whose pools are in `folder`, their names being PREFIX and that of the log. */
+/* Finalizes the logs of the recording `path` whose pools are in `folder`, named PREFIX plus the log's name. */
 static marey_status finalize_folder(const char *path, const char *folder, const char *prefix)
 {
     DIR *const dir = opendir(folder);

@@ -1,6 +1,6 @@
 /*
- * The flush thread: packs full chunks into the log, grows the pool ahead of need, and takes the time each second. It
- * ends before a fork (so that the host forks as single-threaded as it was) and comes back at the next chunk swap.
+ * The flush thread: packs full chunks into the log, grows the pool ahead of need, and samples the clocks each second.
+ * It ends before a fork, so that a single-threaded host forks single-threaded, and restarts at the next chunk swap.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -14,8 +14,8 @@
 
 enum {
     FREE_CHUNKS =
-        64, /* kept ready, some milliseconds of events at full speed: the pool grows when there are fewer */
-    BATCH_CHUNKS = 16, /* worth waking the thread for */
+        64, /* free chunks kept ready, some milliseconds of events at full speed; below that the pool grows */
+    BATCH_CHUNKS = 16, /* enough to wake the thread */
 };
 
 static struct {
@@ -23,10 +23,10 @@ static struct {
     pthread_t thread;
     bool exists;        /* written under the lock, read anywhere */
     bool should_end;    /* set together with the bell; stays true until a new thread starts */
-    uint32_t is_asleep; /* set by the thread before it looks at the queue for the last time */
-    uint32_t bell;      /* a futex; counts rings */
+    uint32_t is_asleep; /* set by the thread before it checks the queue for the last time */
+    uint32_t bell;      /* a futex that counts wakeups */
     struct visitor {
-        uint64_t period_ns;  /* between two visits; stored before the visitor */
+        uint64_t period_ns;  /* between two calls; stored before the visitor */
         void (*visit)(void); /* NULL: none. Release */
     } visitors[2];
 } flush = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -58,7 +58,7 @@ static void spend_budget(void)
     marey__say("%s", sentence);
 }
 
-/* Write one chunk and give it back; false when it could not be written (it then stays in the pool). */
+/* Writes one chunk and frees it. Returns false if the write failed; the chunk then stays in the pool. */
 static bool write_chunk(uint32_t number)
 {
     struct marey__chunk_head *chunk = marey__pool_chunk(&record->pool, number);
@@ -68,7 +68,7 @@ static bool write_chunk(uint32_t number)
         return false;
     }
     __atomic_fetch_add(&record->n_events_flushed, n_events, __ATOMIC_RELAXED);
-    /* Release: a finalizer that sees the chunk free knows that its words are in the log. */
+    /* Release: a finalizer that sees the chunk free knows that the log has its words. */
     __atomic_store_n(&chunk->state, MAREY__CHUNK_FREE, __ATOMIC_RELEASE);
     marey__queue_put(&record->pool.free, number);
     return true;
@@ -102,7 +102,7 @@ static void grow_ahead(void)
         ;
 }
 
-/* Let visitors work; how long the thread may sleep after it. */
+/* Calls the visitors. Returns how long the thread may sleep afterwards. */
 static uint64_t visit(uint64_t most_ns)
 {
     for (size_t i = 0; i < MAREY__COUNT_OF(flush.visitors); i++) {
@@ -120,7 +120,7 @@ static void *flush_main(void *arg)
     (void)arg;
     prctl(PR_SET_NAME, "marey-flush");
     const uint64_t second = 1000000000u;
-    /* The second moment comes soon, so that a short life that ends by a kill has a clock rate too. */
+    /* The second clock sample comes early, so that a process killed soon after its start has a clock rate too. */
     uint64_t next_moment = marey__clock_ns(CLOCK_MONOTONIC) + second / 50;
     while (!__atomic_load_n(&flush.should_end, __ATOMIC_RELAXED)) {
         const uint32_t heard = __atomic_load_n(&flush.bell, __ATOMIC_ACQUIRE);
@@ -134,7 +134,7 @@ static void *flush_main(void *arg)
                 marey__record_failed(marey_last_error());
             next_moment = now + second;
         }
-        /* Sequentially consistent with the load in nudge(): either it sees us asleep or we see its chunk. */
+        /* Sequentially consistent with the load in nudge(): either nudge() sees us asleep, or we see its chunk. */
         __atomic_store_n(&flush.is_asleep, 1, __ATOMIC_SEQ_CST);
         if ((marey__queue_length(&record->pool.full) == 0 || !may_write()) &&
             !__atomic_load_n(&flush.should_end, __ATOMIC_RELAXED))
@@ -145,7 +145,7 @@ static void *flush_main(void *arg)
     return NULL;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void start_thread(void)
 {
     enum { STACK_BYTES = 512 << 10 };
@@ -173,7 +173,7 @@ static bool join_within(int timeout_ms)
     return pthread_timedjoin_np(flush.thread, NULL, &until) == 0;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void end_thread(int timeout_ms)
 {
     if (!flush.exists)
@@ -189,23 +189,23 @@ void marey__flush_stop(void)
     end_thread(-1);
 }
 
-/* The thread was ended for a fork, or is about to: put a new one in its place. */
+/* The thread was ended for a fork, or is about to be: start a new one. */
 static void restart(void)
 {
     if (pthread_mutex_trylock(&flush.lock) != 0)
         return;
     if (flush.exists && flush.should_end && pthread_tryjoin_np(flush.thread, NULL) == 0)
         __atomic_store_n(&flush.exists, false, __ATOMIC_RELEASE);
-    /* Asked under the lock: a recording that closes says so before it takes the lock and ends the thread for good. */
+    /* Checked under the lock: close sets is_closing before it takes the lock and ends the thread for good. */
     if (!flush.exists && !__atomic_load_n(&record->is_closing, __ATOMIC_RELAXED))
         start_thread();
     pthread_mutex_unlock(&flush.lock);
 }
 
 /*
- * Waking a thread takes the waker some microseconds, as much as a few hundred events. So the thread is woken for a
- * batch of chunks, or when free ones run short; what is less than a batch waits for the thread's next look at the clock,
- * within a second. In the pool it is safe either way.
+ * Waking a thread costs the waker some microseconds, as much as a few hundred events. So the thread is woken for a
+ * batch of chunks, or when few are free; smaller amounts wait for its next clock sample, within a second. In the pool
+ * they are safe either way.
  */
 static bool has_work(void)
 {

@@ -1,4 +1,4 @@
-/* Handles: numbers for names that compiled code may keep on disk. They depend on the name alone, in any process. */
+/* Handles: numbers for names that compiled code may store on disk. They depend only on the name, in any process. */
 #include <pthread.h>
 #include <string.h>
 
@@ -9,10 +9,10 @@ struct slot {
     marey_id id;
 };
 
-/* Never freed: a reader may be in an older one. Together they are as large as the latest. */
+/* Never freed: a reader may be in an older one. All older ones together are no larger than the newest. */
 struct table {
     struct table *older;
-    size_t n_slots; /* a power of two, at least twice as many as there are handles */
+    size_t n_slots; /* a power of two, at least twice the number of handles */
     struct slot slots[];
 };
 
@@ -22,7 +22,7 @@ static struct {
     size_t n;
 } handles = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* FNV-1a; the top bit stays clear, because some callers keep handles in signed numbers. */
+/* FNV-1a; the top bit stays clear, because some callers store handles in signed integers. */
 static uint64_t hash(const char *name, size_t len)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -32,7 +32,7 @@ static uint64_t hash(const char *name, size_t len)
     return h != 0 ? h : 1;
 }
 
-/* The slot of `handle`, or the free one where it belongs. */
+/* The slot of `handle`, or the free slot where it belongs. */
 static struct slot *probe(struct table *table, uint64_t handle)
 {
     for (size_t i = handle;; i++) {
@@ -50,7 +50,7 @@ static void add(struct table *table, uint64_t handle, marey_id id)
     __atomic_store_n(&slot->handle, handle, __ATOMIC_RELEASE);
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static bool make_room(void)
 {
     struct table *const old = handles.table;
@@ -70,7 +70,7 @@ static bool make_room(void)
     return true;
 }
 
-/* Two names of one handle, a chance of one in a billion billions, would share the first one's name. */
+/* Two names with the same handle (chance: one in a billion billions) share the first one's name. */
 uint64_t marey__handle_of(const char *name, size_t len)
 {
     const uint64_t handle = hash(name, len);

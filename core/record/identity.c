@@ -1,4 +1,4 @@
-/* Who this process is: rank, run, host, command, boot; from the launcher's variables and from /proc. */
+/* Identity of this process: rank, run, host, command, boot; from the launcher's variables and from /proc. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "record/internal.h"
 
-/* torchrun and its kin, Open MPI, MPICH and Intel MPI, PMIx, MVAPICH, Slurm: the first that is a number counts. */
+/* torchrun and similar, Open MPI, MPICH and Intel MPI, PMIx, MVAPICH, Slurm: the first that is a number wins. */
 const char *const marey__rank_variables[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PMI_RANK",
                                              "PMIX_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID",
                                              NULL};
@@ -21,7 +21,7 @@ static const char *const local_names[] = {"LOCAL_RANK",      "OMPI_COMM_WORLD_LO
                                           "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
                                           "SLURM_LOCALID",   NULL};
 
-/* Also which variable it was; NULL for none. */
+/* `which` gets the name of the variable, NULL for none. */
 static int first_number(const char *const *names, const char **which)
 {
     *which = NULL;
@@ -40,8 +40,9 @@ static int first_number(const char *const *names, const char **which)
 }
 
 /*
- * torchrun calls a run "none" unless it is given a name. Its workers on one machine are children of one process; on
- * several they share the address where they meet, which the next run may have as well: better than an id for each rank.
+ * Without a name, torchrun calls a run "none". Its workers on one machine are children of one process; on several
+ * machines they share the rendezvous address, which the next run may reuse: still better than a different id for each
+ * rank.
  */
 static bool unnamed_torchrun(char *out, size_t size)
 {
@@ -107,7 +108,7 @@ uint64_t marey__identity_random(void)
     return value;
 }
 
-/* One argument as a shell would take it: in single quotes unless it is plain. */
+/* One argument in shell syntax: single-quoted unless it is plain. */
 static void put_argument(struct marey__buf *out, const char *argument)
 {
     if (argument[0] != '\0' && strpbrk(argument, " \t\n'\"\\") == NULL) {

@@ -1,7 +1,7 @@
 /*
- * A hash table that only grows. Readers follow `table` with acquire and probe; the only writer, under the lock, fills
- * a slot with release, or builds a table twice the size and swaps it in. Old tables stay (together they are no larger
- * than the present one), because a reader may still be probing there.
+ * A grow-only hash table. Readers follow `table` with acquire and probe; the only writer, under the lock, fills a slot
+ * with release, or swaps in a table of twice the size. Old tables are kept (together they are no larger than the
+ * current one), because readers may still be probing them.
  *
  *   by hash:  table -> slots[hash & mask] -> struct marey__site      by id:  pages[id / 1024][id % 1024]
  */
@@ -13,16 +13,16 @@
 enum { PAGE_SITES = 1024, N_PAGES = MAREY__SITE_LIMIT / PAGE_SITES };
 
 struct table {
-    struct table *older; /* smaller ones, kept for readers that are still there */
+    struct table *older; /* smaller ones, kept for readers that still use them */
     uint32_t mask;
     const struct marey__site *slots[]; /* stored with release, loaded with acquire */
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards what is written below; readers take none */
+    pthread_mutex_t lock; /* guards writes to the fields below; readers take no lock */
     struct table *table;  /* release / acquire */
     const struct marey__site **pages[N_PAGES];
-    uint32_t n_sites; /* release / acquire: below it pages are filled */
+    uint32_t n_sites; /* release / acquire: pages are filled below it */
     uint64_t n_other;
     marey__site_listener *listener;
 } intern = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -34,7 +34,7 @@ static const struct marey__site other_names = {.id = MAREY__SITE_OTHER,
                                                .domain = "",
                                                .file = ""};
 
-/* Up to seven bytes as a number, by loads of fixed size: a memcpy of any length would be a call. */
+/* Up to seven bytes as a number, with loads of fixed size: a memcpy of variable length would be a call. */
 static uint64_t load_rest(const unsigned char *p, size_t len)
 {
     if (len >= 4) {
@@ -48,7 +48,7 @@ static uint64_t load_rest(const unsigned char *p, size_t len)
 
 static uint32_t mix(uint32_t h, const void *bytes, size_t len)
 {
-    /* Multiply and fold, eight bytes at a time: quick for the short names that programs use. */
+    /* Multiply and fold, eight bytes at a time: fast for short names. */
     const unsigned char *p = bytes;
     uint64_t x = h ^ (len * 0x9e3779b97f4a7c15u);
     for (; len >= 8; p += 8, len -= 8) {
@@ -58,7 +58,9 @@ static uint32_t mix(uint32_t h, const void *bytes, size_t len)
         x ^= x >> 32;
     }
     x = (x ^ load_rest(p, len)) * 0xff51afd7ed558ccdu;
-    /* A product's low bits know nothing of its factors' high ones, the last letters: fold, and take the high half. */
+    /*
+     * The low bits of a product do not depend on its factors' high bits, the last letters: fold, and use the high half.
+     */
     return (uint32_t)((x ^ (x >> 32)) * 0xc4ceb9fe1a85ec53u >> 32);
 }
 
@@ -69,7 +71,7 @@ static uint32_t hash_site(const struct marey__site *s)
         h = mix(h, s->category, strlen(s->category));
     if (s->domain[0] != '\0')
         h = mix(h, s->domain, strlen(s->domain));
-    return h; /* the line stands in for the file: they differ together but for name clashes, which equality sorts out */
+    return h; /* the line stands in for the file, which rarely differs alone; equality catches the rest */
 }
 
 static bool same_text(const char *a, const char *b)
@@ -85,12 +87,12 @@ static bool same_site(const struct marey__site *a, const struct marey__site *b)
            same_text(a->file, b->file);
 }
 
-/* The site equal to `key`, or NULL and in `*slot` the free slot where it belongs. */
+/* Returns the site equal to `key`, or NULL and in `*slot` the free slot where it belongs. */
 static const struct marey__site *probe(const struct table *table, const struct marey__site *key,
                                        uint32_t *slot)
 {
     for (uint32_t i = key->hash & table->mask;; i = (i + 1) & table->mask) {
-        /* Acquire: meets the release in insert(), so that a site is seen whole. */
+        /* Acquire: pairs with the release in insert(), so that the site is complete. */
         const struct marey__site *s = __atomic_load_n(&table->slots[i], __ATOMIC_ACQUIRE);
         if (s == NULL) {
             *slot = i;
@@ -101,7 +103,7 @@ static const struct marey__site *probe(const struct table *table, const struct m
     }
 }
 
-/* Make sure that a slot stays free after one more; false when memory is out. */
+/* Makes sure that a slot stays free after one more insertion; false on out of memory. */
 static bool make_room(void)
 {
     struct table *old = intern.table;
@@ -147,7 +149,7 @@ static struct marey__site *copy_site(const struct marey__site *key)
     return s;
 }
 
-/* Give `site` the next id; false when memory is out. The lock is held. */
+/* Assigns the next id to `site`; false on out of memory. Caller holds the lock. */
 static bool publish(const struct marey__site *site)
 {
     const struct marey__site ***page = &intern.pages[site->id / PAGE_SITES];
@@ -243,7 +245,7 @@ void marey__intern_before_fork(void)
 void marey__intern_after_fork(bool in_child)
 {
     if (in_child)
-        intern.listener = NULL; /* it speaks to the parent's log */
+        intern.listener = NULL; /* it writes to the parent's log */
     pthread_mutex_unlock(&intern.lock);
     marey__handles_after_fork();
 }

@@ -18,7 +18,7 @@
  *   usage.c, usage_tree.c   CPU time, page faults and memory between two timestamps
  *   identity.c, machine.c   rank, host, command, versions
  *
- * Input: words, records and names from instruments. Output: one log per process. Knows no instrument: their
+ * Input: words, records and names from instruments. Output: one log per process. Independent of the instruments: their
  * settings are opaque bytes here, and their files are removed through a registered cleaner.
  *
  * Locks, outermost first: record.lock (open and close) > flush.lock (its thread) > lanes.lock (the registry) > a lane's
@@ -38,12 +38,15 @@
 #include <marey/stopwatch.h>
 #include <marey/switchboard.h>
 
-/* One instant on three clocks; the tick was read between two monotonic reads `width_ns` apart. */
+/* A clock sample: one timestamp on three clocks. The tick was read between two monotonic reads `width_ns` apart. */
 struct marey__moment {
     uint64_t tick, monotonic_ns, realtime_ns, width_ns;
 };
 
-/* Stored only by marey__clock_choose, before a recording opens; relaxed, as a late event of the one before may look. */
+/*
+ * Stored only by marey__clock_choose, before a recording opens. Relaxed, as a late event of the previous one may read
+ * it.
+ */
 extern bool marey__clock_is_tsc;
 
 static inline uint64_t marey__clock_ns(clockid_t clock)
@@ -52,7 +55,7 @@ static inline uint64_t marey__clock_ns(clockid_t clock)
     clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
-/* What `clock` shows `ns` from now, for the functions of pthread that wait until a time. */
+/* The value of `clock` in `ns` from now, for pthread functions with an absolute timeout. */
 static inline struct timespec marey__clock_after(clockid_t clock, uint64_t ns)
 {
     const uint64_t until = marey__clock_ns(clock) + ns;
@@ -80,32 +83,32 @@ static inline uint64_t marey__clock_ticks(void)
     return marey__clock_ticks_of(__atomic_load_n(&marey__clock_is_tsc, __ATOMIC_RELAXED));
 }
 
-/* Whether the counter runs at one rate for good; and whether the kernel uses it as well, which MAREY_CLOCK_AUTO asks for. */
+/* Whether the counter has a constant rate; and whether the kernel uses it too, which MAREY_CLOCK_AUTO requires. */
 MAREY_PRIVATE_API bool marey__clock_is_invariant(void);
 MAREY_PRIVATE_API bool marey__clock_is_trusted(void);
-/* Decide which clock ticks come from. Fails only when `want` is MAREY_CLOCK_TSC and it cannot be trusted. */
+/* Chooses the clock of ticks. Fails only if `want` is MAREY_CLOCK_TSC and the counter is unreliable. */
 marey_status marey__clock_choose(enum marey_clock want);
 /* "tsc" or "monotonic". */
 const char *marey__clock_name(void);
-/* Ticks per second as far as is known by now; the moments in the log know better. */
+/* Ticks per second, best estimate so far; the clock samples in the log are more accurate. */
 uint64_t marey__clock_hz(void);
-/* The present in ticks of the one clock or the other, with the tightest bracket of a few tries. */
+/* Samples the clocks, with the tightest bracket of a few tries. */
 MAREY_PRIVATE_API void marey__clock_moment(bool is_tsc, struct marey__moment *out);
 
 /* ==== intern ==== */
 
 /*
- * intern: names to numbers, for good. A site is a name with its place, category, domain and colour; equal content gives
+ * intern: permanent numbers for names. A site is a name with its place, category, domain and color; equal content gives
  * an equal id. Finding a known site takes no lock; a new one takes `intern.lock` and is reported to the listener.
  */
 
 enum {
-    MAREY__SITE_OTHER = 1,        /* "(other names)": what comes after the last free id */
+    MAREY__SITE_OTHER = 1,        /* "(other names)": all names after the ids run out */
     MAREY__SITE_LIMIT = 1u << 20, /* ids are 20 bits */
     MAREY__NAME_MAX = 1u << 20,   /* bytes of a name that are kept */
 };
 
-/* Never changed and never freed once it has an id. Texts are NUL-terminated besides their length, never NULL. */
+/* Immutable and never freed once it has an id. Strings are NUL-terminated besides their length, never NULL. */
 struct marey__site {
     marey_id id;
     uint32_t hash;
@@ -114,51 +117,51 @@ struct marey__site {
     const char *name, *category, *domain, *file;
 };
 
-/* The site's texts are lent; its id and hash are ignored; NULL texts count as "". Never 0. */
+/* The site's strings are lent; its id and hash are ignored; NULL strings count as "". Never 0. */
 marey_id marey__intern(const struct marey__site *lent);
 
-/* NULL for an id that was never given. */
+/* NULL for an id that was never assigned. */
 const struct marey__site *marey__intern_get(marey_id id);
-/* Ids given so far, from 1. */
+/* Ids assigned so far; the first is 1. */
 uint32_t marey__intern_count(void);
-/* How many asked for an id when there was none left. */
+/* How many requests came after the ids ran out. */
 uint64_t marey__intern_n_other(void);
 
 /*
- * Call `listener` for each site from id 1 on, then once with NULL, then for each new site as it comes, always with the
- * lock held, until it is replaced. A NULL listener stops that. The listener must not intern. If it answers the NULL with
- * false, it could not take what is known: it hears no more, and false comes back.
+ * Calls `listener` for each site from id 1 on, then once with NULL, then for each new site, always under the lock,
+ * until it is replaced. NULL removes the listener. The listener must not intern. If it returns false for the NULL,
+ * because it could not store the known sites, it is removed and false is returned.
  */
 typedef bool marey__site_listener(const struct marey__site *site);
 bool marey__intern_listen(marey__site_listener *listener);
 
 /* ---- handle.c: numbers that are the same in every process ---- */
 
-/* The handle of `name` (copied), which is known from now on. 1 to 2^63-1. */
+/* The handle of `name` (copied), registered from now on. 1 to 2^63-1. */
 uint64_t marey__handle_of(const char *name, size_t len);
-/* 0 for a handle that nobody asked for. No lock. */
+/* The id of a handle, 0 if it is not registered. Lock-free. */
 marey_id marey__handle_id(uint64_t handle);
 void marey__handles_before_fork(void);
 void marey__handles_after_fork(void);
 
-/* Around fork: the child must not inherit a table in the middle of a change. */
+/* Around fork: the child must not inherit a half-changed table. */
 void marey__intern_before_fork(void);
 void marey__intern_after_fork(bool in_child);
 
 /* ==== stack ==== */
 
 /*
- * stack: what each thread has begun and not ended, while somebody wants to know: a check of nesting, an NVTX tool (whose
- * domains pop one by one), the range wrapper. A recording alone needs no stack; its reader finds out by itself.
+ * stack: the open ranges of each thread, maintained while something needs them: a nesting check, an NVTX tool (whose
+ * domains pop one by one), the range wrapper. A recording needs no stacks; its reader reconstructs them.
  *
- * Nobody looks means nobody pushes, so a stack is only true from the moment on at which somebody began to look. Whoever
- * sets one of MAREY__STACK_USERS calls marey__stack_needed(), and stacks from before that count as empty.
+ * Without a user nothing is pushed, so a stack is valid only from the time a user registered. Setting one of
+ * MAREY__STACK_USERS requires a call of marey__stack_needed(); older stacks then count as empty.
  */
 
-/* The bits of the enable word whose owners use stacks. */
+/* The bits of the enable word that require stacks. */
 #define MAREY__STACK_USERS (MAREY_ON_CHECKED | MAREY_ON_NVTX | MAREY_ON_WRAPPER)
 
-/* An entry is an id with flags above it. */
+/* An id with flags above it. */
 typedef uint32_t marey__entry;
 enum {
     MAREY__ENTRY_ID = 0xfffff,
@@ -167,21 +170,21 @@ enum {
 };
 
 struct marey__stack {
-    marey__entry *entries; /* the owner's; moves under `lock` */
-    size_t depth;          /* the owner's; others load it */
-    size_t cap;            /* the owner's */
-    uint32_t generation;   /* the owner's; others load it */
+    marey__entry *entries; /* owner only; moves under `lock` */
+    size_t depth;          /* stored by the owner, loaded by others */
+    size_t cap;            /* owner only */
+    uint32_t generation;   /* stored by the owner, loaded by others */
     int64_t tid;
-    pthread_mutex_t lock;              /* the owner when entries move, and visitors */
+    pthread_mutex_t lock;              /* taken by the owner when entries move, and by visitors */
     struct marey__stack *next, **link; /* the registry; guarded by its lock */
 };
 
 extern __thread struct marey__stack *marey__stack_self __attribute__((tls_model("initial-exec")));
 
-/* A bit of MAREY__STACK_USERS was set; `before` is the enable word as it was. */
+/* Call after setting a bit of MAREY__STACK_USERS; `before` is the previous enable word. */
 void marey__stack_needed(uint32_t before);
 
-/* This thread's stack, empty when it is from before somebody needed it; NULL on out of memory, which is said. */
+/* This thread's stack, emptied if it is older than the current users. On out of memory reports it and returns NULL. */
 struct marey__stack *marey__stack_renew(void);
 extern uint32_t marey__stack_generation; /* written only by marey__stack_needed. Relaxed */
 
@@ -194,21 +197,21 @@ static inline struct marey__stack *marey__stack_get(void)
     return marey__stack_renew();
 }
 
-/* Make room for one more; false on out of memory. */
+/* Makes room for one more; false on out of memory. */
 bool marey__stack_grow(struct marey__stack *stack);
 
-/* Without memory the entry is left out, which was said. */
+/* On out of memory, which was reported, the entry is dropped. */
 static inline void marey__stack_push(marey__entry entry)
 {
     struct marey__stack *const stack = marey__stack_get();
     if (MAREY_UNLIKELY(stack == NULL || (stack->depth == stack->cap && !marey__stack_grow(stack))))
         return;
     __atomic_store_n(&stack->entries[stack->depth], entry, __ATOMIC_RELAXED);
-    /* Release: meets the acquire in visit_stack(). */
+    /* Release: pairs with the acquire in visit_stack(). */
     __atomic_store_n(&stack->depth, stack->depth + 1, __ATOMIC_RELEASE);
 }
 
-/* Take the entry at `place` out; those above it move down. */
+/* Removes the entry at `place`; those above it move down. */
 static inline marey__entry marey__stack_remove(struct marey__stack *stack, size_t place)
 {
     const marey__entry entry = stack->entries[place];
@@ -219,15 +222,18 @@ static inline marey__entry marey__stack_remove(struct marey__stack *stack, size_
     return entry;
 }
 
-/* Take the topmost entry of `id`, else of its name; for 0 the topmost. 0 when there is none: it began before anybody looked. */
+/*
+ * Removes the topmost entry with id `id`, else with its name; for 0 the topmost. Returns 0 if there is none: the range
+ * began before the stack was needed.
+ */
 marey__entry marey__stack_take(marey_id id);
 
-/* Call `visit` for each thread with open ranges: `depth` of them, the outermost `n` in `stack`. Locks are held. */
+/* Calls `visit` for each thread with open ranges: `depth` of them, the outermost `n` in `stack`. Locks are held. */
 typedef void marey__stack_visitor(void *ctx, int64_t tid, const marey_id *stack, size_t n,
                                   size_t depth);
 void marey__stacks_visit(marey__stack_visitor *visit, void *ctx);
 
-/* The child keeps the stack of the thread that forked, because it will end what that thread has begun. */
+/* The child keeps the stack of the forking thread, because it will end those ranges. */
 void marey__stacks_before_fork(void);
 void marey__stacks_after_fork(bool in_child);
 
@@ -251,48 +257,48 @@ struct marey__settings {
     bool check_nesting, follow_fork;
     bool nvtx_out;    /* ranges also go to an NVTX tool */
     uint32_t wrapper; /* bits of the enable word for the range wrapper; 0: unchanged */
-    const char *role; /* a static text for a process that only measures others: it has no rank; else NULL */
-    bool by_environment; /* MAREY started it: the program's own first marey_start() joins it */
+    const char *role; /* a static string for a process that only measures others and has no rank; else NULL */
+    bool by_environment; /* the environment started it: the program's first marey_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];
     char experiment[64], strategy[64]; /* "": not given */
-    /* The settings of each instrument, in a layout that only the switchboard knows: marey__settings_of(). */
+    /* The settings of each instrument; only the switchboard knows their layout, see marey__settings_of(). */
     uint64_t of_instruments[MAREY__INSTRUMENT_SETTINGS_BYTES / 8];
 };
 
 /* ---- identity.c: who this process is ---- */
 
-/* What the launcher's variables say, -1 for nothing, and which of them said it. */
+/* The launcher's variables, -1 for unset, and which variables they came from. */
 struct marey__launch {
     int rank, world_size, local_rank;
     const char *rank_from, *world_from, *local_from; /* names of variables; NULL: none */
 };
 MAREY_PRIVATE_API void marey__identity_launch(struct marey__launch *out);
-/* Where launchers put the rank: the first that is a number counts. NULL ends it. */
+/* Variables of launchers with the rank: the first that is a number wins. NULL-terminated. */
 MAREY_PRIVATE_API extern const char *const marey__rank_variables[];
-/* The launcher's name for the run; false when it gives none. */
+/* The launcher's name for the run; false if there is none. */
 MAREY_PRIVATE_API bool marey__identity_run_id(char *out, size_t size);
-/* Fill rank, world size, local rank and run id from the launcher's variables where `s` does not have them. */
+/* Fills the rank, world size, local rank and run id that `s` lacks from the launcher's variables. */
 void marey__identity_fill(struct marey__settings *s);
-/* The command line of this process as a shell would take it: arguments with spaces in quotes. */
+/* The command line of this process in shell syntax: arguments with spaces are quoted. */
 MAREY_PRIVATE_API void marey__identity_command(struct marey__buf *out);
-/* The host's name, letters that are awkward in file names replaced. */
+/* The host name, with characters that are awkward in file names replaced. */
 MAREY_PRIVATE_API void marey__identity_host(char *out, size_t size);
 MAREY_PRIVATE_API uint64_t marey__identity_random(void);
-/* Of process `pid`: field 22 of /proc/PID/stat, 0 when it is gone. */
+/* Field 22 of /proc/PID/stat, 0 if the process is gone. */
 uint64_t marey__identity_start_time(int64_t pid);
 void marey__identity_boot_id(char *out, size_t size);
 uint64_t marey__identity_pid_namespace(void);
-/* The version of marey, and which process of which machine this is, for the start of a log. */
+/* The version of marey, and the identity of process and machine, for the start of a log. */
 MAREY_PRIVATE_API void marey__identity_describe(struct marey__buf *texts);
 
 /* ---- machine.c: what its figures depend on; texts of the log ---- */
 void marey__machine_describe(struct marey__buf *texts);
-/* What CUDA's variables say now about the devices that the process may use. */
+/* The current values of CUDA's variables about visible devices. */
 void marey__machine_describe_devices(struct marey__buf *texts);
 
 /* ---- directory.c ---- */
-/* Create the directory of a recording by this process, if it is not there. */
+/* Creates the directory of a recording by this process if it does not exist. */
 marey_status marey__recording_create_own(const char *path);
 
 /* ---- pack.c: words to bytes ---- */
@@ -300,14 +306,14 @@ marey_status marey__recording_create_own(const char *path);
 typedef struct marey__packer marey__packer;
 MAREY_PRIVATE_API marey__packer *marey__packer_create(void);
 MAREY_PRIVATE_API void marey__packer_destroy(marey__packer *packer);
-/* Fill `block` for `n` words (at most MAREY__CHUNK_WORDS). Returns their packed bytes, lent until the next call. */
+/* Fills `block` for `n` words (at most MAREY__CHUNK_WORDS). Returns the packed bytes, lent until the next call. */
 MAREY_PRIVATE_API const void *marey__pack_words(marey__packer *packer, const uint64_t *words,
                                                 size_t n, struct marey__block *block);
-/* What a chunk holds, up to the first zero. */
+/* The content of a chunk, up to the first zero. */
 struct marey__extent {
     size_t n_words;
-    size_t n_events; /* a record is one, and one that reports a gap is not */
-    uint64_t last_ticks; /* of the last event, or where the longest work of a stream ends; 0 without any */
+    size_t n_events;     /* a record counts as one, a gap record as none */
+    uint64_t last_ticks; /* of the last event, or where the longest GPU activity ends; 0 if empty */
 };
 MAREY_PRIVATE_API struct marey__extent marey__chunk_extent(const struct marey__chunk_head *chunk);
 
@@ -316,29 +322,29 @@ MAREY_PRIVATE_API struct marey__extent marey__chunk_extent(const struct marey__c
 struct marey__log {
     pthread_mutex_t lock; /* guards everything below, and the order of blocks */
     struct marey__held_file file;
-    bool is_created; /* by marey__log_create(), so the file has a name; else it may have none */
-    uint64_t size;   /* of whole blocks; the file is cut back to it when a write fails */
-    uint64_t last_words_at; /* where the last block of words begins; 0: none can be given up */
-    struct marey__loss_entry last_words; /* what is lost without it */
-    bool is_broken; /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
-    char failure[512]; /* the sentence of that write; does not change once `is_broken` is seen */
-    bool *lane_headers_written; /* by lane: its thread's block is in the log. Used by the owner of the packer */
+    bool is_created; /* by marey__log_create(), so the file has a name; otherwise it may have none */
+    uint64_t size;   /* whole blocks; a failed write is truncated back to it */
+    uint64_t last_words_at; /* offset of the last block of words; 0: none can be dropped */
+    struct marey__loss_entry last_words; /* the loss if that block is dropped */
+    bool is_broken; /* a write failed; nothing more is written. Release; loaded with acquire by any thread */
+    char failure[512];          /* the error message; constant once `is_broken` is seen */
+    bool *lane_headers_written; /* by lane: its LANE block is in the log. Used by the packer's owner */
     size_t n_lane_headers;
-    struct marey__buf sites; /* gathered for the next block; these two are guarded by intern.lock */
+    struct marey__buf sites; /* collected for the next block; both guarded by intern.lock */
     bool is_gathering;
     char path[PATH_MAX];
 };
 
-/* Create NAME in `dir`, locked by flock; the path is in `log->path`. */
+/* Creates NAME in `dir`, locked by flock; sets `log->path`. */
 MAREY_PRIVATE_API marey_status marey__log_create(struct marey__log *log, const char *dir,
                                                  const char *name);
-/* Open an existing log to add to it, `size` bytes being whole. Takes `fd`. */
+/* Opens an existing log for appending, of which `size` bytes are whole. Takes ownership of `fd`. */
 MAREY_PRIVATE_API void marey__log_adopt(struct marey__log *log, int fd, uint64_t size);
 MAREY_PRIVATE_API void marey__log_close(struct marey__log *log);
 /* Any thread. */
 MAREY_PRIVATE_API bool marey__log_is_broken(const struct marey__log *log);
 MAREY_PRIVATE_API uint64_t marey__log_size(struct marey__log *log);
-/* Append one block; fills magic, version and crc. Any thread. */
+/* Appends one block; fills in magic, version and crc. Any thread. */
 MAREY_PRIVATE_API marey_status marey__log_append(struct marey__log *log, struct marey__block *block,
                                                  const void *bytes, size_t len);
 MAREY_PRIVATE_API marey_status marey__log_append_texts(struct marey__log *log,
@@ -346,26 +352,26 @@ MAREY_PRIVATE_API marey_status marey__log_append_texts(struct marey__log *log,
                                                        const struct marey__buf *texts);
 MAREY_PRIVATE_API marey_status marey__log_append_moment(struct marey__log *log, bool is_tsc);
 marey_status marey__log_append_lane(struct marey__log *log, const struct marey__chunk_head *chunk);
-/* The block of a thread that the program has named, with that name. */
+/* Appends the LANE block of a thread named by the program. */
 marey_status marey__log_append_thread(struct marey__log *log, uint32_t lane, int64_t tid);
 marey_status marey__log_append_loss(struct marey__log *log, const struct marey__pool_head *pool);
-/* Whether nobody has asked about `lane` before; when memory is out, always. */
+/* True on the first call for `lane`; on out of memory always. */
 bool marey__log_lane_is_new(struct marey__log *log, uint32_t lane);
-/* The chunk's words, behind a block for its thread if the log has none yet. MAREY_OK for an empty one. */
+/* Appends the chunk's words, after a LANE block if the log has none yet. MAREY_OK for an empty chunk. */
 marey_status marey__log_append_chunk(struct marey__log *log, marey__packer *packer,
                                      const struct marey__chunk_head *chunk, size_t *n_events);
-/* Key/value texts, as LOG and END blocks hold them. */
+/* Appends a key/value pair in the format of LOG and END blocks. */
 MAREY_PRIVATE_API void marey__texts_put(struct marey__buf *texts, const char *key, const char *value);
 MAREY_PRIVATE_API void marey__texts_printf(struct marey__buf *texts, const char *key,
                                            const char *fmt, ...) MAREY_PRINTF(3, 4);
-/* How the process ended, as an END block has it: `how`, or that a write failed, why and when. */
+/* The END block's description of how the process ended: `how`, or that a write failed, why and when. */
 void marey__texts_put_end(struct marey__buf *texts, const char *how,
                           const struct marey__pool_head *pool);
-/* Let the next append write, although an earlier one failed. */
+/* Lets the next append write again after a failure. */
 void marey__log_try_again(struct marey__log *log);
 /*
- * Cut the log off before its last block of words, so that a full disk has room for an ending; `*lost` is what was in the
- * block. Later blocks go too: they describe words that are not in the log. False where there is none, or on error.
+ * Truncates the log before its last block of words, so that a full disk has room for the END block; `*lost` gets its
+ * content. Later blocks go too: they describe words that are no longer in the log. False if there is none, or on error.
  */
 bool marey__log_drop_last_words(struct marey__log *log, struct marey__loss_entry *lost);
 void marey__site_put(struct marey__buf *out, const struct marey__site *site);
@@ -373,7 +379,7 @@ void marey__site_put(struct marey__buf *out, const struct marey__site *site);
 /* ---- queue.c: a bounded queue of chunk numbers, many writers and readers, no lock ---- */
 
 struct marey__queue_cell {
-    uint32_t turn; /* whose turn this cell is: release / acquire */
+    uint32_t turn; /* release / acquire */
     uint32_t value;
 };
 struct marey__queue {
@@ -391,9 +397,10 @@ uint32_t marey__queue_length(const struct marey__queue *queue);
 /* ---- pool.c: the shared mapping and its chunks ---- */
 
 struct marey__pool {
-    struct marey__pool_head *head; /* slot 0 of the mapping; release, as a thread that loses an event loads it with acquire */
-    size_t bytes;                 /* of the mapping, which is the budget */
-    uint32_t n_max;               /* chunks the budget allows */
+    struct marey__pool_head *head; /* slot 0 of the mapping; release, as a thread that loses an event loads
+                                      it with acquire */
+    size_t bytes;                  /* of the mapping, which is the budget */
+    uint32_t n_max;                /* chunks within the budget */
     struct marey__held_file file; /* none: anonymous */
     char path[PATH_MAX];          /* "" when anonymous */
     uint64_t id;                  /* random; also in the log, to recognize a copy of the log */
@@ -401,29 +408,29 @@ struct marey__pool {
     struct marey__queue free, full;
 };
 
-/* Make the pool of a log, in zeroed or retired storage; `note` gets a sentence when it could not be made safe against kill -9. */
+/* Creates the pool of a log, in zeroed or retired storage; `note` gets a message if the pool will not survive kill -9. */
 marey_status marey__pool_create(struct marey__pool *pool, const struct marey__settings *s,
                                 const struct marey__log *log, struct marey__buf *note);
-/* Allocate chunks unless `enough` are free. False at the budget, on a full disk, or if another thread takes too long. */
+/* Allocates chunks unless `enough` are free. False at the budget, on a full disk, or if another thread takes too long. */
 bool marey__pool_grow(struct marey__pool *pool, uint32_t enough);
 bool marey__pool_can_grow(const struct marey__pool *pool);
 struct marey__chunk_head *marey__pool_chunk(const struct marey__pool *pool, uint32_t number);
 uint32_t marey__pool_number(const struct marey__pool *pool, const struct marey__chunk_head *chunk);
-/* Drop the file. Its addresses stay mapped to anonymous memory, for a thread that is just storing a word. */
+/* Releases the file. Its addresses are remapped to anonymous memory, for a thread that is just storing a word. */
 void marey__pool_retire(struct marey__pool *pool, bool keep_file);
-/* Events in chunks that wait for the flush thread, as far as can be seen from beside. */
+/* An estimate of the events in chunks that wait for the flush thread. */
 uint64_t marey__pool_n_events_waiting(const struct marey__pool *pool);
 
 /* ---- lane.c: a thread's place to write ---- */
 
 struct marey__lane {
-    uint32_t is_busy; /* an event is being written: one from a signal handler is counted as lost. The owner's */
-    uint64_t *pos; /* where the next word goes; NULL: nowhere. The owner's */
+    uint32_t is_busy; /* an event is being written: one from a signal handler counts as lost. Owner only */
+    uint64_t *pos; /* where the next word goes, or NULL. Owner only */
     uint64_t *limit; /* `pos` at or past it takes the slow way. The owner's; others store NULL to make it so */
-    uint64_t base_tick; /* of the chunk. The owner's */
+    uint64_t base_tick; /* of the chunk. Owner only */
     uint64_t *record_end,
-        record_tick; /* where the last record ends, or the chunk begins; its tick. The owner's */
-    uint64_t floor_tick;             /* of the last event in the chunks before. The owner's */
+        record_tick;     /* end of the last record, or start of the chunk; its tick. Owner only */
+    uint64_t floor_tick; /* of the last event in earlier chunks. Owner only */
     struct marey__chunk_head *chunk; /* guarded by `lock` */
     uint32_t generation; /* of the recording that `id` belongs to; written by the owner under `lock` */
     uint32_t id;
@@ -432,25 +439,25 @@ struct marey__lane {
     enum marey_lane_kind kind;
     char name[16]; /* of a lane that does not belong to a thread */
     uint64_t gap_events, gap_first_tick,
-        gap_last_tick;    /* lost since the last event that was kept. The owner's */
-    pthread_mutex_t lock; /* the owner on the slow way, and the thread that closes the recording */
+        gap_last_tick; /* lost since the last event that was kept. Owner only */
+    pthread_mutex_t lock; /* taken by the owner on the slow path, and by the thread that closes the recording */
     struct marey__lane *next, **link; /* the registry; guarded by lanes.lock */
 };
 
 extern __thread struct marey__lane *marey__lane_self __attribute__((tls_model("initial-exec")));
 
-/* Everything that is not the quick case: first event, full chunk, ticks past 40 bits, switched off, lost. */
+/* The slow path: first event, full chunk, ticks past 40 bits, switched off, lost. */
 void marey__lane_put_slowly(uint32_t tag);
 
-/* An id that nobody gave must not become another kind. */
+/* Masked, so that an invalid id cannot change the kind. */
 static inline uint32_t marey__tag(enum marey_kind kind, uint32_t id)
 {
     return (uint32_t)kind << 20 | (id & 0xfffffu);
 }
 
 /*
- * Store one word at `pos`, which is below the limit; the lane is busy and is no longer so afterwards. The zero behind
- * the word is stored first, so that a reader of a dead process's chunk up to the first zero sees only whole words.
+ * Stores one word at `pos`, which is below the limit, and clears `is_busy`. The zero after the word is stored first, so
+ * that a reader of a dead process's chunk sees only whole words up to the first zero.
  */
 static inline void marey__lane_store(struct marey__lane *lane, uint64_t *pos, uint64_t word)
 {
@@ -463,8 +470,8 @@ static inline void marey__lane_store(struct marey__lane *lane, uint64_t *pos, ui
 }
 
 /*
- * The lane is busy before anything of it is read: a signal handler that records in between would move `pos`, or even
- * give the chunk away, behind our back. Returns the ticks of the word; 0 when it took the slow way.
+ * Sets `is_busy` before reading the lane: otherwise a signal handler that records in between could move `pos` or give
+ * the chunk away. Returns the ticks of the word; 0 if it took the slow path.
  */
 static inline uint64_t marey__lane_put_at(uint32_t tag, bool is_tsc)
 {
@@ -486,7 +493,7 @@ static inline uint64_t marey__lane_put_at(uint32_t tag, bool is_tsc)
     return lane->base_tick + ticks;
 }
 
-/* Out of line, so that the caller needs no stack frame: on the machines people have, it is never called. */
+/* Not inlined, so that the caller needs no stack frame: rarely called on current machines. */
 void marey__lane_put_monotonic(uint32_t tag);
 
 static inline void marey__lane_put(uint32_t tag)
@@ -497,48 +504,54 @@ static inline void marey__lane_put(uint32_t tag)
         marey__lane_put_monotonic(tag);
 }
 
-/* A record of `n` words behind its header; `n` at most MAREY__RECORD_WORDS_MAX. */
+/* Writes a record of `n` words after its header; `n` at most MAREY__RECORD_WORDS_MAX. */
 enum { MAREY__RECORD_WORDS_MAX = 1024 };
 void marey__lane_put_record(enum marey_record_type type, const uint64_t *words, size_t n);
-/* One of the past: at `tick`, but not before the lane's last event and not after now, as lanes are in order of time. */
+/*
+ * The same for an event in the past: at `tick`, but not before the lane's last event and not after now, as lanes are
+ * ordered by time.
+ */
 void marey__lane_put_record_at(uint64_t tick, enum marey_record_type type, const uint64_t *words,
                                size_t n);
 
 /*
- * While this thread holds a lock that the slow way takes, its lane is set aside: an event from a signal handler is then
- * counted as lost rather than waiting for the thread it interrupted. Returns what to give to marey__lane_resume().
+ * While this thread holds a lock of the slow path, its lane is set aside: an event from a signal handler then counts as
+ * lost instead of deadlocking. Returns the argument for marey__lane_resume().
  */
 struct marey__lane *marey__lane_set_aside(void);
 void marey__lane_resume(struct marey__lane *lane);
-/* Whether it is: what this thread allocates now is marey's own. */
+/* Whether it is set aside: what this thread now allocates belongs to marey. */
 bool marey__lane_is_aside(void);
-/* Take every lane's chunk away and queue it: the recording is closing. */
+/* Takes every lane's chunk and queues it, when the recording closes. */
 void marey__lanes_close(void);
-/* The number that thread `tid` has in the open recording; false: none yet. */
+/* The lane number of thread `tid` in the open recording; false if it has none yet. */
 bool marey__lanes_find(int64_t tid, uint32_t *number);
 void marey__lanes_before_fork(void);
 void marey__lanes_after_fork(bool in_child);
-/* Words in chunks that threads own right now. */
+/* Words in chunks that threads currently own. */
 uint64_t marey__lanes_n_events(void);
-/* Picoseconds that one event costs here and now. */
+/* The cost of one event on this machine, in picoseconds. */
 uint64_t marey__lane_measure_cost(void);
 
-/* What side_lane.c needs of lane.c. The lane's lock is held, but for the last two. */
-bool marey__lane_is_current(const struct marey__lane *lane); /* of the recording that is open */
+/* For side_lane.c. Caller holds the lane's lock, except for the last two. */
+bool marey__lane_is_current(const struct marey__lane *lane); /* belongs to the open recording */
 void marey__lane_join(struct marey__lane *lane);
-bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick); /* an empty chunk under it */
+bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick); /* gives it an empty chunk */
 void marey__lane_store_record(struct marey__lane *lane, uint64_t tick, enum marey_record_type type,
-                              const uint64_t *words, size_t n); /* there is room */
+                              const uint64_t *words, size_t n); /* room is available */
 void marey__lane_register(struct marey__lane *lane);
-void marey__lane_retire(struct marey__lane *lane); /* what it holds goes to the log; it is freed */
+void marey__lane_retire(struct marey__lane *lane); /* queues its chunk and frees it */
 
 /* ---- side_lane.c: a lane that does not belong to a thread, such as a stream's; its records carry their own ticks ---- */
 
-/* `name` (copied) is cut to 15 bytes. NULL on out of memory. A forked child's copies are gone: it must forget them. */
+/*
+ * `name` is copied and truncated to 15 bytes. NULL on out of memory. In a forked child all side lanes are gone: forget
+ * them.
+ */
 struct marey__lane *marey__side_lane_open(enum marey_lane_kind kind, int64_t tid, const char *name);
 /*
- * Write a record of `n` words behind its header. Ticks must not go back. Any thread, one at a time for each lane; not
- * from a signal handler. False when it is not taken: no recording is open, or the event was lost and counted.
+ * Writes a record of `n` words after its header. Ticks must not decrease. Any thread, one at a time per lane; not from
+ * a signal handler. False if no recording is open, or the event was lost and counted.
  */
 bool marey__side_lane_put(struct marey__lane *lane, uint64_t tick, enum marey_record_type type,
                           const uint64_t *words, size_t n);
@@ -547,43 +560,43 @@ void marey__side_lane_close(struct marey__lane *lane);
 /* ---- thread_names.c ---- */
 
 enum { MAREY__THREAD_NAME_MAX = 64 };
-/* What marey_name_thread() called the thread, NUL-terminated; its length, 0 for nothing. */
+/* The name from marey_name_thread(), NUL-terminated. Returns its length, 0 for none. */
 size_t marey__thread_name(int64_t tid, char into[MAREY__THREAD_NAME_MAX]);
 void marey__thread_names_after_fork(void);
 
 /* ---- flush.c: the thread that writes ---- */
 
 void marey__flush_start(void);
-/* Ask it to end and wait until it has. */
+/* Ends the thread and waits for it. */
 void marey__flush_stop(void);
-/* Wake it if it sleeps; start it if a fork parked it. From any thread on the slow way. */
+/* Wakes it if it sleeps; starts it if a fork ended it. From any thread on the slow path. */
 void marey__flush_nudge(void);
-/* Wake it, whether there are chunks or not. From any thread, also within malloc. */
+/* Wakes it even without full chunks. From any thread, also within malloc. */
 void marey__flush_wake(void);
 /*
- * A function that the thread calls whenever it is awake, and that is about every `period_ns`, while a recording is open. It
- * is called without a lock, and may write events. It stays; there are two of them at most, each added once or more.
+ * Adds a function that the thread calls whenever it is awake, about every `period_ns`, while a recording is open. It is
+ * called without locks and may write events. It cannot be removed; at most two exist, and adding one again is allowed.
  */
 void marey__flush_add_visitor(void (*visit)(void), uint64_t period_ns);
-/* Write what is in the queue of full chunks, in this thread. */
+/* Writes the queue of full chunks from the calling thread. */
 void marey__flush_drain(void);
-/* End the thread, if it is quick about it, and let none start until after the fork. */
+/* Ends the thread, if it ends soon, and prevents a start until after the fork. */
 void marey__flush_before_fork(void);
-/* Whether the child's copy of what the thread worked with is whole. */
+/* Whether the child's copy of the thread's data is consistent. */
 bool marey__flush_after_fork(bool in_child);
 
 /* ---- finalize.c: logs of dead processes are completed from their pools ---- */
 
-/* Called for each file of a recording that is finalized, with its path and name: removes what a killed process left. */
+/* Called with path and name of each finalized file of a recording: removes leftovers of a killed process. */
 typedef void marey__finalize_cleaner(const char *path, const char *name);
-/* From constructors. */
+/* Call from constructors. */
 void marey__finalize_add_cleaner(marey__finalize_cleaner *clean);
 
 /* ---- record.c: the recording of this process ---- */
 
 enum marey__record_state {
     MAREY__RECORD_CLOSED,
-    MAREY__RECORD_PENDING, /* switched on by the environment or a fork; the first event opens it */
+    MAREY__RECORD_PENDING, /* enabled by the environment or a fork; the first event opens it */
     MAREY__RECORD_OPEN,
 };
 
@@ -591,51 +604,54 @@ struct marey__record {
     pthread_mutex_t lock;           /* guards opening and closing */
     enum marey__record_state state; /* written under the lock; others load it with acquire */
     uint32_t generation; /* counts recordings; a lane of an older one attaches anew. Stored under the lock, relaxed */
-    int64_t owner; /* the pid that opened it: a child made by a raw clone() must keep its hands off */
-    char path[PATH_MAX]; /* of the recording that is open or was last */
-    char versions[256];  /* as marey_set_versions() told; guarded by the lock */
+    int64_t owner; /* the pid that opened it: a child made by a raw clone() must not touch it */
+    char path[PATH_MAX]; /* of the open or last recording */
+    char versions[256];  /* from marey_set_versions(); guarded by the lock */
     char experiment[64],
-        strategy[64]; /* as marey_set_experiment() told, for later recordings too; by the lock */
+        strategy[64]; /* from marey_set_experiment(), for later recordings too; guarded by the lock */
     bool is_rank_set; /* by marey_set_rank(), for this recording and later ones; guarded by the lock */
     int set_rank, set_world_size;
     uint32_t n_worker; /* which worker of a loader this is, from 1, as marey_set_worker() told; 0: none. By the lock */
     struct marey__settings settings;
     struct marey__pool pool;
     struct marey__log log;
-    marey__packer *packer; /* the flush thread's, or the closing thread's once that has ended */
-    uint32_t next_lane;    /* taken atomically */
-    uint64_t n_events_flushed, flush_cpu_ns; /* written by the thread that has the packer */
-    bool is_full; /* the disk budget is spent: chunks stay in the pool. Relaxed */
-    bool is_closing; /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
-    bool has_failed; /* the user knows that this recording stopped. Relaxed */
+    marey__packer *packer; /* used by the flush thread, and by the closing thread after that has ended */
+    uint32_t next_lane;                      /* incremented atomically */
+    uint64_t n_events_flushed, flush_cpu_ns; /* written by the thread that uses the packer */
+    bool is_full; /* the disk budget is used up: chunks stay in the pool. Relaxed */
+    bool is_closing; /* everything goes to the log now, no flush thread starts. Stored before flush.lock */
+    bool has_failed; /* the user was informed that this recording stopped. Relaxed */
     uint32_t nesting_errors;
-    uint32_t *n_family_open; /* recordings that are open, or were when their process died, of this process and of those
-                                it forked: shared memory, atomic. NULL before the first */
+    uint32_t *n_family_open; /* recordings of this process and its forked children that are open, or were
+                                open when their process died. Shared memory, atomic. NULL before the first */
     uint64_t n_lost_last, log_bytes_last; /* of the recording that was closed last */
 };
 extern struct marey__record marey__record;
 
-/* Open now, or at the first event. */
+/* Opens now, or at the first event. */
 marey_status marey__record_open(const struct marey__settings *settings);
-/* What one process's log in the directory `path` may take when no option says: 4 GiB, or a tenth of what is free. */
+/* The default limit for one process's log in the directory `path`: 4 GiB, or a tenth of the free space. */
 MAREY_PRIVATE_API uint64_t marey__record_disk_budget(const char *path);
 void marey__record_open_later(const struct marey__settings *settings);
-/* At the first event of a pending recording; false when it could not be opened (it is then closed). */
+/* Opens a pending recording at its first event. Returns false if that failed; the recording is then closed. */
 bool marey__record_open_pending(void);
-/* `how` is what the END block says. */
+/* `how` goes into the END block. */
 marey_status marey__record_close(const char *how);
-/* Whether a process that this one forked may have died with its recording open. */
+/* Whether a forked child may have died with its recording open. */
 bool marey__record_family_is_open(void);
-/* Whether the open recording is another process's: a raw clone() made this one. */
+/* Whether the open recording belongs to another process, which made this one by a raw clone(). */
 bool marey__record_is_foreign(void);
-/* Count `n` events lost between two ticks. Any thread, also from a signal handler. */
+/* Counts `n` events lost between two ticks. Any thread, also from a signal handler. */
 void marey__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick);
-/* A write failed: say so, switch off. From any writer. */
+/* A write failed: reports it and switches recording off. From any writer. */
 void marey__record_failed(const char *why);
-/* A text about the process, into the log that is open; a sentence for the reader of the recording. */
+/* Writes a key/value pair about the process into the open log; a note for the reader of the recording. */
 void marey__record_text(const char *key, const char *value);
 void marey__record_note(const char *sentence);
-/* What an instrument has cost the program so far, by a key of log_format.h: between two costs for each of `n`. */
+/*
+ * Writes the cost of an instrument so far, under a key of log_format.h: from `low_ps` to `high_ps` for each of `n`
+ * events.
+ */
 void marey__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps);
 void marey__record_before_fork(void);
 void marey__record_after_fork(bool in_child);
@@ -643,55 +659,58 @@ void marey__record_after_fork(bool in_child);
 /* ==== usage ==== */
 
 /*
- * usage: what was used besides time between two instants: processor time of a thread, of the process, of the process with
- * its descendants, of the machine; page faults, context switches, resident memory.
+ * usage: resources used between two timestamps: CPU time of a thread, the process, the process with its descendants,
+ * the machine; page faults, context switches, resident memory.
  *
  *     struct marey__usage begin, end, sum = {0};
  *     marey__usage_begin(mask, &begin); ... marey__usage_end(mask, &end);
  *     marey__usage_add(&sum, &begin, &end);
- *     marey__usage_processors(sum.process_cpu_ns, sum.wall_ns)      1.0: one processor, all the time
+ *     marey__usage_processors(sum.process_cpu_ns, sum.wall_ns)      1.0: one CPU core, fully busy
  *
- * Processor times are counters of the kernel in nanoseconds, read at the instant itself, so that an interval of
- * microseconds is as true as one of hours. The machine's alone counts in ticks of 10 ms. Each counter has the time of day
- * at which it was read beside it; what reading one of them costs falls into none of the others.
+ * CPU times are kernel counters in nanoseconds, read at the timestamp itself, so that an interval of microseconds is as
+ * accurate as one of hours. Only the machine's counter has ticks of 10 ms. Each counter is stored with the time at
+ * which it was read; the cost of reading one is not included in the others.
  *
  *   usage.c        reading, adding
- *   usage_tree.c   which processes descend from this one, and what they have used, ended ones included
+ *   usage_tree.c   the descendants of this process and what they have used, including ended ones
  */
 
 #define MAREY__USAGE_ALL                                                                           \
     (MAREY_USAGE_THREAD_CPU | MAREY_USAGE_PROCESS_CPU | MAREY_USAGE_TREE_CPU |                     \
      MAREY_USAGE_MACHINE_CPU | MAREY_USAGE_FAULTS | MAREY_USAGE_RSS)
 
-/* Counters at an instant, or sums of their differences. What the mask does not name stays as it was. */
+/* Counters at a timestamp, or sums of differences. Fields outside the mask stay unchanged. */
 struct marey__usage {
     uint64_t wall_ns, thread_cpu_ns, process_cpu_ns;
     uint64_t tree_wall_ns, tree_cpu_ns;
     uint64_t machine_wall_ns, machine_cpu_ns;
     uint64_t n_minor_faults, n_major_faults; /* of the thread; a major one waited for a disk */
     uint64_t n_switches,
-        n_switches_involuntary; /* of the thread; the second are not among the first */
+        n_switches_involuntary; /* of the thread; voluntary switches are not included in involuntary ones */
     int64_t rss_bytes;
 };
 
-/* Whether all counters in `mask` can be read: MAREY_EINVAL for unknown bits, MAREY_EUNAVAILABLE. Any thread; about 20 us. */
+/*
+ * Whether all counters in `mask` are readable: MAREY_EINVAL for unknown bits, MAREY_EUNAVAILABLE. Any thread; about 20
+ * us.
+ */
 MAREY_WARN_UNUSED marey_status marey__usage_check(uint32_t mask);
 
 /*
- * Read the counters at the begin or the end of an interval: costly ones first at the begin and last at the end. A counter
- * that cannot be read reads 0. Any thread; the tree takes a lock, the rest none. Nothing is allocated but for a process
- * that is new in the tree. Not for signal handlers.
+ * Reads the counters at the start or end of an interval: costly ones first at the start and last at the end. An
+ * unreadable counter reads 0. Any thread; only the tree takes a lock. Allocates only for a process that is new in the
+ * tree. Not for signal handlers.
  */
 void marey__usage_begin(uint32_t mask, struct marey__usage *out);
 void marey__usage_end(uint32_t mask, struct marey__usage *out);
 
-/* sum += end - begin, counter by counter; one that went back adds nothing, except rss_bytes, which is signed. */
+/* sum += end - begin, per counter; a counter that decreased adds nothing, except rss_bytes, which is signed. */
 void marey__usage_add(struct marey__usage *sum, const struct marey__usage *begin,
                       const struct marey__usage *end);
 /* sum += other: sums of several threads. */
 void marey__usage_merge(struct marey__usage *sum, const struct marey__usage *other);
 
-/* Busy processors on average; 0 where no time has passed. */
+/* The average number of busy CPU cores; 0 if no time has passed. */
 static inline double marey__usage_processors(uint64_t cpu_ns, uint64_t wall_ns)
 {
     return wall_ns > 0 ? (double)cpu_ns / (double)wall_ns : 0;
@@ -700,18 +719,18 @@ static inline double marey__usage_processors(uint64_t cpu_ns, uint64_t wall_ns)
 /* ---- usage_tree.c ---- */
 
 /*
- * Processor time of this process and of those that descend from it, alive or ended, since they began: a counter that never
- * goes back. Two reads differ by what was used between them: descendants that began or ended meanwhile included.
+ * CPU time of this process and its descendants, alive or ended, since they started: a counter that never decreases. The
+ * difference of two reads includes descendants that started or ended in between.
  */
 uint64_t marey__tree_cpu_ns(void);
-/* The last number of /proc/loadavg, and the busy ticks of the first line of /proc/stat; false for another text. */
+/* Parses the last number of /proc/loadavg, or the busy ticks in the first line of /proc/stat; false for other text. */
 bool marey__parse_last_pid(const char *text, size_t len, uint64_t *out);
 bool marey__parse_machine_ticks(const char *text, size_t len, uint64_t *out);
-/* Descendants that are known by now, for tests. */
+/* Number of known descendants, for tests. */
 size_t marey__tree_n_processes(void);
-/* How often all of /proc was looked through, for tests. */
+/* Number of scans of all of /proc, for tests. */
 uint64_t marey__tree_n_scans(void);
-/* In a forked child, which has no descendants yet and whose parent's other threads may have held the lock. */
+/* In a forked child, which has no descendants yet, and whose parent's threads may have held the lock. */
 void marey__tree_after_fork(void);
 
 #endif

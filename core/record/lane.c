@@ -1,6 +1,6 @@
 /*
- * Lanes: where a thread writes. The quick way is inline in the header; here is what happens once per chunk, per thread
- * or per accident: attaching a thread, swapping a full chunk for a free one, losing events and saying so, thread exit.
+ * Lanes: where a thread writes. The fast path is inline in the header; here are the slow ones: attaching a thread,
+ * swapping a full chunk for a free one, counting lost events, thread exit.
  */
 #include <string.h>
 #include <sys/prctl.h>
@@ -10,9 +10,9 @@
 #include "record/internal.h"
 
 /*
- * Two lanes that take nothing. A thread starts with `absent`, which sends its first event here; while this file works
- * for a thread it has `occupied`, so that an event from a signal handler or from malloc is counted as lost rather than
- * coming here again. Both are busy for ever, so neither is ever written.
+ * Two lanes that accept nothing. A thread starts with `absent`, which routes its first event here. While this file
+ * works for a thread it has `occupied`, so that an event from a signal handler or from malloc counts as lost instead of
+ * recursing. Both are always busy, so neither is ever written.
  */
 static struct marey__lane absent = {.is_busy = 1};
 static struct marey__lane occupied = {.is_busy = 1};
@@ -28,11 +28,14 @@ static struct {
 
 static struct marey__record *const record = &marey__record;
 
-#define NOW UINT64_MAX /* a tick that no event has: what is asked for is the present */
+#define NOW UINT64_MAX /* a tick that no event has: use the current time */
 
 /* ---- chunks ---- */
 
-/* The tick of the last event. Words of a record are not told from events, so that of a record is remembered. */
+/*
+ * The tick of the last event. Payload words of a record cannot be distinguished from events, so a record's tick is
+ * stored.
+ */
 static uint64_t last_tick(const struct marey__lane *lane)
 {
     if (lane->pos == NULL)
@@ -41,7 +44,7 @@ static uint64_t last_tick(const struct marey__lane *lane)
                                          : lane->base_tick + (lane->pos[-1] >> 24);
 }
 
-/* The lane's lock is held. */
+/* Caller holds the lane's lock. */
 static void hand_over(struct marey__lane *lane)
 {
     struct marey__chunk_head *chunk = lane->chunk;
@@ -53,7 +56,7 @@ static void hand_over(struct marey__lane *lane)
     marey__flush_nudge();
 }
 
-/* Flight recorder: give up the oldest chunk that waits. */
+/* Flight recorder: drop the oldest waiting chunk. */
 static bool reclaim_oldest(uint32_t *number)
 {
     if (!marey__queue_take(&record->pool.full, number))
@@ -61,7 +64,7 @@ static bool reclaim_oldest(uint32_t *number)
     struct marey__chunk_head *chunk = marey__pool_chunk(&record->pool, *number);
     const struct marey__extent lost = marey__chunk_extent(chunk);
     marey__record_lost(lost.n_events, chunk->base_tick, chunk->base_tick + lost.last_ticks);
-    /* A process killed while renew() writes the head anew must not leave the old words under a new name. */
+    /* If the process is killed while renew() rewrites the head, the old words must not appear under the new lane. */
     __atomic_store_n(&chunk->state, MAREY__CHUNK_FREE, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     return true;
@@ -69,7 +72,7 @@ static bool reclaim_oldest(uint32_t *number)
 
 static bool wait_for_free(uint32_t *number)
 {
-    enum { TRIES = 1000, EACH_US = 100 }; /* a tenth of a second in all */
+    enum { TRIES = 1000, EACH_US = 100 }; /* 0.1 s in total */
     for (int i = 0; i < TRIES && !marey__log_is_broken(&record->log) &&
                     !__atomic_load_n(&record->is_full, __ATOMIC_RELAXED);
          i++) {
@@ -86,8 +89,8 @@ static bool take_free(uint32_t *number)
     if (marey__queue_take(&pool->free, number))
         return true;
     marey__flush_nudge();
-    /* The flush thread grows the pool ahead of need. If it did not get to run, growing here beats losing events. */
-    while (marey__pool_grow(pool, 1)) /* others may take what has just become free */
+    /* The flush thread grows the pool ahead of need. If it did not get to run, grow here rather than lose events. */
+    while (marey__pool_grow(pool, 1)) /* others may take the new chunk first */
         if (marey__queue_take(&pool->free, number))
             return true;
     switch (record->settings.policy) {
@@ -120,7 +123,7 @@ bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick)
     else
         memcpy(chunk->thread_name, lane->name, sizeof chunk->thread_name);
     __atomic_store_n(&words[0], 0, __ATOMIC_RELAXED);
-    /* Release: a finalizer that sees the chunk owned sees whose it is, and the zero word. */
+    /* Release: a finalizer that sees the chunk owned also sees its owner and the zero word. */
     __atomic_store_n(&chunk->state, MAREY__CHUNK_OWNED, __ATOMIC_RELEASE);
     lane->chunk = chunk;
     lane->pos = lane->record_end = words;
@@ -134,7 +137,7 @@ bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick)
 void marey__lane_retire(struct marey__lane *lane)
 {
     pthread_mutex_lock(&lanes.lock);
-    /* Still in the registry: the thread that closes the recording waits here until the chunk is in the queue. */
+    /* Still registered: the closing thread waits here until the chunk is queued. */
     pthread_mutex_lock(&lane->lock);
     if (record->owner == getpid()) /* the thread of a raw clone() has no pool to give anything back to */
         hand_over(lane);
@@ -146,7 +149,7 @@ void marey__lane_retire(struct marey__lane *lane)
     marey__free(lane);
 }
 
-/* The thread ends: its chunk goes to the log, and what it still records from other destructors gets a new lane. */
+/* At thread exit the chunk goes to the log; events from later destructors get a new lane. */
 static void thread_exits(void *arg)
 {
     marey__lane_self = &occupied;
@@ -182,7 +185,7 @@ static struct marey__lane *lane_create(void)
     return lane;
 }
 
-/* A recording is new to this lane: a number of its own, and nothing left over from the one before. */
+/* The lane enters a new recording: it gets a new number, and its state is reset. */
 void marey__lane_join(struct marey__lane *lane)
 {
     lane->generation = __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
@@ -205,7 +208,7 @@ bool marey__lane_is_current(const struct marey__lane *lane)
     return lane->generation == __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
 }
 
-/* For `n` words at `tick`, or at the latest at `tick`. */
+/* Whether `n` words at `tick` or earlier fit. */
 static bool has_room(const struct marey__lane *lane, size_t n, uint64_t tick)
 {
     const uint64_t *pos = lane->pos;
@@ -222,7 +225,7 @@ static void lose_one(struct marey__lane *lane)
     marey__record_lost(1, now, now);
 }
 
-/* First the zero word behind the record, its header last. */
+/* Stores the zero word after the record first, its header last. */
 void marey__lane_store_record(struct marey__lane *lane, uint64_t tick, enum marey_record_type type,
                               const uint64_t *words, size_t n)
 {
@@ -232,13 +235,13 @@ void marey__lane_store_record(struct marey__lane *lane, uint64_t tick, enum mare
     const uint64_t ticks = tick - lane->base_tick;
     const uint32_t tag = marey__tag(MAREY_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
     __atomic_store_n(&pos[0], ticks << 24 | tag,
-                     __ATOMIC_RELEASE); /* meets the acquire in marey__chunk_extent() */
+                     __ATOMIC_RELEASE); /* pairs with the acquire in marey__chunk_extent() */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lane->pos = lane->record_end = pos + n + 1;
     lane->record_tick = tick;
 }
 
-/* Make room for `n` words of an event at `tick`, now being the latest; the lane's lock is held. */
+/* Makes room for `n` words of an event at `tick`, at most `now`. Caller holds the lane's lock. */
 static bool make_room(struct marey__lane *lane, size_t n, uint64_t tick, uint64_t now)
 {
     if (!is_open())
@@ -249,7 +252,7 @@ static bool make_room(struct marey__lane *lane, size_t n, uint64_t tick, uint64_
     } else if (lane->chunk != NULL && has_room(lane, n, now)) {
         return true;
     }
-    /* A chunk begins with its first event, but never before the last one of those before. */
+    /* A chunk begins with its first event, but never before the last event of earlier chunks. */
     lane->floor_tick = MAREY__MAX(lane->floor_tick, last_tick(lane));
     if (!marey__lane_renew(lane, MAREY__MAX(tick, lane->floor_tick))) {
         lose_one(lane);
@@ -263,14 +266,14 @@ static bool make_room(struct marey__lane *lane, size_t n, uint64_t tick, uint64_
     return true;
 }
 
-/* An event that meets a busy lane, or finds no memory. Safe in a signal handler. */
+/* Counts an event that met a busy lane or found no memory. Async-signal-safe. */
 static void lose_without_lane(void)
 {
     const uint64_t now = marey__clock_ticks();
     marey__record_lost(1, now, now);
 }
 
-/* The lane of this thread, made if there is none, and NULL on out of memory. */
+/* The lane of this thread, created if missing; NULL on out of memory. */
 static struct marey__lane *attach(struct marey__lane *lane)
 {
     if (lane == &absent && (lane = lane_create()) == NULL)
@@ -278,15 +281,15 @@ static struct marey__lane *attach(struct marey__lane *lane)
     return lane;
 }
 
-/* When an event at `tick` (or NOW) is written: lanes are in order of time, and none is ahead of `now`. */
+/* The tick to store for an event at `tick` (or NOW): lanes are ordered by time, and none is ahead of `now`. */
 static uint64_t order_tick(const struct marey__lane *lane, uint64_t tick, uint64_t now)
 {
     return MAREY__MAX(MAREY__MIN(tick, now), last_tick(lane));
 }
 
 /*
- * The lane of this thread, busy and with room at its `pos` for `n` words at `*tick`, which is adjusted to the lane; NULL
- * when the event is not taken. The clock is read once: what was found to fit is what is stored.
+ * The lane of this thread, busy and with room for `n` words at `*tick`, which is adjusted to the lane; NULL if the
+ * event is not taken. The clock is read once: the tick that was found to fit is the one stored.
  */
 static struct marey__lane *lane_with_room(size_t n, uint64_t *tick)
 {
@@ -353,7 +356,7 @@ void marey__lane_put_monotonic(uint32_t tag)
     marey__lane_put_at(tag, false);
 }
 
-/* This thread's lane, busy, when it has room as it is for `n` words at `*tick`, which is adjusted to the lane. */
+/* This thread's lane, busy, if it already has room for `n` words at `*tick`, which is adjusted to the lane. */
 static struct marey__lane *lane_as_it_is(size_t n, uint64_t *tick)
 {
     struct marey__lane *lane = marey__lane_self;
@@ -408,7 +411,7 @@ void marey__lanes_before_fork(void)
     pthread_mutex_lock(&lanes.lock);
 }
 
-/* What the parent's lanes point to the child does not have; its one thread starts afresh. */
+/* The child's lanes point to memory it does not have; its one thread starts afresh. */
 static void forget_lanes(void)
 {
     const struct marey__lane *const self = marey__lane_self;
@@ -459,7 +462,7 @@ uint64_t marey__lanes_n_events(void)
 uint64_t marey__lane_measure_cost(void)
 {
     enum { EVENTS = 256, ROUNDS = 8 };
-    static uint64_t scratch[EVENTS + 1]; /* one recording opens at a time */
+    static uint64_t scratch[EVENTS + 1]; /* recordings open one at a time */
     struct marey__lane fake = {.limit = scratch + EVENTS};
     struct marey__lane *const mine = marey__lane_self;
     uint64_t best = UINT64_MAX;

@@ -1,4 +1,7 @@
-/* The log file: blocks, each appended by one write under one lock. A failed write is cut off: readers never see half of one. */
+/*
+ * The log file: each block is appended by one write under one lock. A failed write is truncated, so readers never see
+ * half a block.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,8 +21,7 @@ static bool create_file(const struct marey__log *log, struct marey__held_file *f
     if (!marey__held_set(file,
                          marey__open_at(AT_FDCWD, log->path, OPEN_FLAGS | O_CREAT | O_EXCL, 0644)))
         return false;
-    flock(file->fd,
-          LOCK_EX | LOCK_NB); /* held while we live; the next process to get it may finalize the log */
+    flock(file->fd, LOCK_EX | LOCK_NB); /* held while we live; the next process to get it may finalize */
     return true;
 }
 
@@ -75,7 +77,7 @@ uint64_t marey__log_size(struct marey__log *log)
     return log->size;
 }
 
-/* Write the parts one after the other, as one system call unless the system splits it. */
+/* Writes the parts in order, with one system call unless the kernel splits it. */
 static bool write_parts(int fd, struct iovec *parts, int n)
 {
     while (n > 0) {
@@ -115,7 +117,7 @@ static bool copy_whole_blocks(const struct marey__log *log, int to)
     return at == log->size;
 }
 
-/* Somebody deleted the recording. We still hold the file, so write it once more under its name. */
+/* The recording was deleted. We still have the file open, so write it again under its name. */
 static marey_status create_again(struct marey__log *log)
 {
     char folder[PATH_MAX];
@@ -138,7 +140,7 @@ static marey_status create_again(struct marey__log *log)
     return MAREY_OK;
 }
 
-/* Make sure that the descriptor is the log's: the program may have closed it and reused the number. */
+/* Checks that the descriptor is the log's: the program may have closed it and reused the number. */
 static marey_status hold_file(struct marey__log *log, bool *is_created_again)
 {
     struct stat st;
@@ -169,7 +171,7 @@ static marey_status write_failure(const struct marey__log *log)
                        strerror_r(errno, reason, sizeof reason), advice);
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static marey_status write_block(struct marey__log *log, struct iovec *parts, int n,
                                 bool *is_created_again)
 {
@@ -182,7 +184,7 @@ static marey_status write_block(struct marey__log *log, struct iovec *parts, int
         return MAREY_OK;
     const marey_status st = write_failure(log);
     if (ftruncate(log->file.fd, (off_t)log->size) != 0)
-        errno = 0; /* a reader finds the torn block by its checksum */
+        errno = 0; /* a reader detects the torn block by its checksum */
     return st;
 }
 
@@ -197,7 +199,7 @@ static void report_created_again(struct marey__log *log)
     marey__say_always("%s", sentence);
     marey__texts_put(&texts, MAREY__KEY_NOTE, sentence);
     (void)marey__log_append_texts(log, MAREY__BLOCK_LOG,
-                                  &texts); /* it was said; the next block fails as well */
+                                  &texts); /* already reported; the next block fails as well */
 }
 
 marey_status marey__log_append(struct marey__log *log, struct marey__block *block,
@@ -229,7 +231,7 @@ marey_status marey__log_append(struct marey__log *log, struct marey__block *bloc
     } else if (!log->is_broken && st != MAREY_ESTATE) {
         snprintf(log->failure, sizeof log->failure, "%s", marey_last_error());
         __atomic_store_n(&log->is_broken, true,
-                         __ATOMIC_RELEASE); /* meets the acquire in marey__log_is_broken() */
+                         __ATOMIC_RELEASE); /* pairs with the acquire in marey__log_is_broken() */
     }
     pthread_mutex_unlock(&log->lock);
     if (is_created_again && st == MAREY_OK)
@@ -268,7 +270,7 @@ static marey_status append_lane(struct marey__log *log, uint32_t lane, uint32_t 
     return marey__log_append(log, &block, &bytes, sizeof bytes.entry + len);
 }
 
-/* A log that is finalized is of another process, whose threads were named there. */
+/* A log being finalized belongs to another process, in which the threads were named. */
 marey_status marey__log_append_lane(struct marey__log *log, const struct marey__chunk_head *chunk)
 {
     char name[MAREY__THREAD_NAME_MAX];
@@ -346,7 +348,7 @@ marey_status marey__log_append_chunk(struct marey__log *log, marey__packer *pack
     *n_events = extent.n_events;
     if (extent.n_words == 0)
         return MAREY_OK;
-    /* Not just the thread's first chunk: a flight recorder may have given that up. */
+    /* Not only before the thread's first chunk: a flight recorder may have dropped that. */
     if (marey__log_lane_is_new(log, chunk->lane))
         MAREY_TRY(marey__log_append_lane(log, chunk));
     struct marey__block block = {.type = MAREY__BLOCK_WORDS,

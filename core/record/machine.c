@@ -1,4 +1,4 @@
-/* What the figures of a run depend on besides the program: processor, clocks, GPU, kernel, what else runs. */
+/* What the figures of a run depend on besides the program: CPU, clocks, GPU, kernel, load. */
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "record/internal.h"
 
-/* The text behind "name : " in a file of such lines; "" when there is none. The first `size` bytes are looked at. */
+/* The value of "name : value" in such a file, "" if missing. Searches the first `size` bytes. */
 static void read_field(const char *path, const char *name, char *out, size_t size)
 {
     char text[4096];
@@ -33,7 +33,7 @@ static void put_cpus(struct marey__buf *texts)
         marey__texts_printf(texts, MAREY__KEY_CPUS, "%d", CPU_COUNT(&set));
 }
 
-/* Each model once, in the order of the folders; the driver's own files, so that no library is needed. */
+/* Each model once, in the order of the folders; from the driver's files, so that no library is needed. */
 static void put_gpus(struct marey__buf *texts)
 {
     static const char folder[] = "/proc/driver/nvidia/gpus";
@@ -64,7 +64,7 @@ static void put_load(struct marey__buf *texts)
 void marey__machine_describe_devices(struct marey__buf *texts)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
-    if (visible != NULL) /* "" is none at all */
+    if (visible != NULL) /* "" means no device */
         marey__texts_put(texts, MAREY__KEY_VISIBLE, visible);
     if (order != NULL)
         marey__texts_put(texts, MAREY__KEY_DEVICE_ORDER, order);

@@ -1,7 +1,7 @@
 /*
- * Words to bytes. A word's ticks become the difference to the word before, then the eight bytes of all words are laid
- * out plane by plane: first the lowest byte of every difference, and so on. High planes are nearly constant, low ones
- * noisy, and zstd does both better apart: some 1.6 bytes per event against 4.8 for raw words.
+ * Words to bytes. A word's ticks become the difference to the previous word, then the eight bytes of all words are
+ * stored in planes: first the lowest byte of every difference, and so on. High planes are nearly constant, low ones
+ * noisy, and zstd compresses them better separately: some 1.6 bytes per event instead of 4.8 for raw words.
  *
  *   plane 0..4: bytes of (ticks[i] - ticks[i-1]) mod 2^40, low to high      plane 5..7: kind and id, low to high
  */
@@ -18,7 +18,7 @@ enum { MAX_WORDS = MAREY__CHUNK_WORDS, MAX_BYTES = MAX_WORDS * 8 };
 struct marey__packer {
     ZSTD_CCtx *zstd;
     size_t cap;
-    uint64_t mixed[MAX_WORDS + 8]; /* differences and tags, before they are laid out in planes */
+    uint64_t mixed[MAX_WORDS + 8]; /* differences and tags, before the split into planes */
     unsigned char planes[MAX_BYTES];
     unsigned char packed[];
 };
@@ -117,19 +117,22 @@ const void *marey__pack_words(marey__packer *p, const uint64_t *words, size_t n,
 
 /* ---- what a chunk holds ---- */
 
-/* Acquire: meets the release in marey__lane_store(). */
+/* Acquire: pairs with the release in marey__lane_store(). */
 static inline uint64_t load_word(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* An event in one word: neither the zero at the end nor a longer record. */
+/* An event in one word: neither the terminating zero nor a longer record. */
 static inline bool is_plain(uint64_t word)
 {
     return marey_word_kind(word) - 1 < MAREY_KIND_RECORD - 1;
 }
 
-/* Where plain words end, from `n` on, to within four: nearly all are plain, and one at a time takes half as long again. */
+/*
+ * The end of the plain words from `n` on, give or take three: nearly all are plain, and checking one at a time takes
+ * 1.5 times as long.
+ */
 static size_t skip_plain(const uint64_t *words, size_t n)
 {
     while (n + 4 <= MAREY__CHUNK_WORDS && is_plain(load_word(&words[n])) &&
@@ -139,7 +142,7 @@ static size_t skip_plain(const uint64_t *words, size_t n)
     return n;
 }
 
-/* Where a record ends in time; most have no duration. */
+/* The end time of a record; most have no duration. */
 static uint64_t end_ticks(const uint64_t *record, size_t length)
 {
     const bool is_work = marey_record_type_of(record[0]) == MAREY_RECORD_GPU && length > 2;

@@ -1,8 +1,8 @@
 /*
- * The pool: a file mapped shared, cut into chunks. Its addresses are reserved at once for the whole budget; blocks of
- * the file are allocated (and their pages touched) a few at a time, so that a store never meets a missing page or a
- * full disk. Where the recording lies on a file system that cannot promise that, the file goes to /dev/shm, and failing
- * that the pool is plain memory: then what was not yet written dies with the process, and the recording says so.
+ * The pool: a file mapped shared, divided into chunks. Addresses are reserved for the whole budget at once; blocks of
+ * the file are allocated (and their pages touched) a few at a time, so that a store never hits a missing page or a full
+ * disk. If the recording's file system cannot guarantee that, the file goes to /dev/shm, and failing that the pool is
+ * anonymous memory: unwritten events are then lost when the process dies, and the recording has a note about it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static void set_budget(struct marey__pool *pool, uint64_t bytes)
     pool->n_max = (uint32_t)(pool->bytes / MAREY__CHUNK_BYTES) - 1;
 }
 
-/* File systems on which a shared mapping of allocated blocks keeps its promise. */
+/* File systems where allocated blocks of a shared mapping are really reserved. */
 static bool is_dependable(int fd)
 {
     struct statfs fs;
@@ -54,20 +54,20 @@ static bool allocate_blocks(struct marey__pool *pool, size_t from, size_t len)
     return is_done;
 }
 
-/* Give the pages from slot `first` on real blocks and real memory. */
+/* Allocates blocks and memory for `n` slots from `first` on. */
 static bool allocate_slots(struct marey__pool *pool, uint32_t first, uint32_t n)
 {
     const size_t from = (size_t)first * MAREY__CHUNK_BYTES, len = (size_t)n * MAREY__CHUNK_BYTES;
     if (pool->file.fd >= 0 && !allocate_blocks(pool, from, len))
         return false;
     char *at = (char *)pool->head + from;
-    if (madvise(at, len, MADV_POPULATE_WRITE) != 0) /* Linux before 5.14 does not know it */
+    if (madvise(at, len, MADV_POPULATE_WRITE) != 0) /* not supported before Linux 5.14 */
         for (size_t i = 0; i < len; i += 4096)
             __atomic_fetch_or((uint8_t *)at + i, 0, __ATOMIC_RELAXED);
     return true;
 }
 
-/* The budget is a hole in the file; only what is allocated takes room. A limit on the size of files is one on it. */
+/* The budget is a hole in the file; only allocated blocks take space. A file-size limit also limits the pool. */
 static bool set_size(struct marey__pool *pool)
 {
     struct rlimit limit;
@@ -160,7 +160,7 @@ marey_status marey__pool_create(struct marey__pool *pool, const struct marey__se
     return MAREY_OK;
 }
 
-/* Growing takes a millisecond or two. To wait that long for another thread's growth beats losing events; not longer. */
+/* Growing takes a millisecond or two. Waiting that long for another thread's growth beats losing events; not longer. */
 static bool lock_to_grow(struct marey__pool *pool)
 {
     enum { PATIENCE_NS = 100000000 };
@@ -180,7 +180,7 @@ bool marey__pool_grow(struct marey__pool *pool, uint32_t enough)
 {
     if (!marey__pool_can_grow(pool) || !lock_to_grow(pool))
         return false;
-    if (marey__queue_length(&pool->free) >= enough) { /* another thread was faster */
+    if (marey__queue_length(&pool->free) >= enough) { /* another thread did it */
         pthread_mutex_unlock(&pool->grow_lock);
         return true;
     }
@@ -192,7 +192,7 @@ bool marey__pool_grow(struct marey__pool *pool, uint32_t enough)
         for (uint32_t i = have; i < have + more; i++)
             marey__queue_put(&pool->free, i);
     } else if (more > 0) {
-        /* No room: this is all there will be. Asking again for every event that finds no chunk would be slow. */
+        /* No room: this is the final size. Retrying for every event that finds no chunk would be slow. */
         __atomic_store_n(&pool->n_max, have, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&pool->grow_lock);
@@ -212,7 +212,7 @@ uint32_t marey__pool_number(const struct marey__pool *pool, const struct marey__
 
 void marey__pool_retire(struct marey__pool *pool, bool keep_file)
 {
-    if (pool->head != NULL) /* should it fail, the file stays mapped, which is as safe */
+    if (pool->head != NULL) /* if it fails, the file stays mapped, which is as safe */
         (void)mmap(pool->head, pool->bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (pool->file.fd >= 0 && !keep_file)
@@ -220,7 +220,7 @@ void marey__pool_retire(struct marey__pool *pool, bool keep_file)
     marey__held_close(&pool->file);
     marey__queue_fini(&pool->free);
     marey__queue_fini(&pool->full);
-    /* An event may be counted as lost this very moment, into what is plain memory by now. */
+    /* A thread may be counting a lost event right now, in what is now anonymous memory. */
     __atomic_store_n(&pool->head, NULL, __ATOMIC_RELEASE);
     pool->bytes = pool->n_max = 0;
     pool->path[0] = '\0';

@@ -1,7 +1,7 @@
 /*
- * A bounded queue for many writers and many readers, in order, without a lock. Each cell carries a turn: it may be
- * filled when the turn equals the ticket of the filler, and taken when it is one past. A thread only ever waits for
- * another that is between two adjacent instructions, and then gives up rather than waits.
+ * A bounded lock-free FIFO for many producers and many consumers. Each cell has a turn: it may be filled when the turn
+ * equals the producer's ticket, and taken when it is one more. A thread only meets an unfinished cell if another thread
+ * is between two adjacent instructions, and then gives up instead of waiting.
  */
 #include "record/internal.h"
 
@@ -22,7 +22,7 @@ void marey__queue_fini(struct marey__queue *q)
     *q = (struct marey__queue){0};
 }
 
-/* Take the next ticket of `counter` whose cell is at its turn: the ticket to fill it, one more to take. NULL: none. */
+/* Takes the next ticket of `counter` whose cell is at its turn: the ticket to fill, one more to take. NULL if none. */
 static struct marey__queue_cell *take_cell(struct marey__queue *q, uint32_t *counter, uint32_t past,
                                            uint32_t *ticket)
 {

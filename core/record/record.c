@@ -1,4 +1,4 @@
-/* The recording of this process: opening, closing, losing, failing, forking. */
+/* The recording of this process: opening, closing, lost events, failures, forking. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static marey_status write_sites(void)
     return len > 0 ? marey__log_append(&record->log, &block, sites->data, len) : MAREY_OK;
 }
 
-/* While the recording opens, sites are gathered and written in few blocks; afterwards each at once. */
+/* While the recording opens, sites are collected into few blocks; later each is written at once. */
 static bool on_site(const struct marey__site *site)
 {
     enum { BLOCK_BYTES = 1 << 20 };
@@ -65,7 +65,7 @@ static bool on_site(const struct marey__site *site)
 
 /* ---- opening ---- */
 
-/* What the program told counts more than what the options say. */
+/* Values set by the program take precedence over options. */
 static void describe_experiment(struct marey__buf *texts)
 {
     const struct marey__settings *s = &record->settings;
@@ -145,7 +145,7 @@ static marey_status write_opening(void)
     return marey__log_append_moment(&record->log, marey__clock_is_tsc);
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static marey_status open_files(void)
 {
     MAREY_TRY(marey__recording_create_own(record->settings.path));
@@ -161,7 +161,7 @@ static marey_status open_files(void)
     return st;
 }
 
-/* The names that are known go first, and new ones follow as they come. */
+/* Known names are written first; new ones follow as they appear. */
 static marey_status write_known_sites(void)
 {
     record->log.is_gathering = true;
@@ -169,12 +169,12 @@ static marey_status write_known_sites(void)
         return MAREY_OK;
     unlink(record->log.path);
     const marey_status st =
-        record->log.sites.failed ? MAREY_ENOMEM : MAREY_EIO; /* the sentence stands */
+        record->log.sites.failed ? MAREY_ENOMEM : MAREY_EIO; /* the error message is set */
     drop_files(false);
     return st;
 }
 
-/* Texts of instruments that are on before there is a log: the first event of a pending recording opens it. */
+/* Notes from instruments that start before there is a log: the first event of a pending recording opens it. */
 static struct {
     pthread_mutex_t lock;
     struct marey__buf texts;
@@ -190,7 +190,7 @@ static void write_waiting_texts(void)
         marey__record_failed(marey_last_error());
 }
 
-/* One more recording of the family is open, or one less. A child inherits the page. */
+/* Counts one open recording more or less in the family. Children inherit the page. */
 static void count_family(int by)
 {
     if (record->n_family_open == NULL) {
@@ -208,7 +208,7 @@ bool marey__record_family_is_open(void)
            __atomic_load_n(record->n_family_open, __ATOMIC_RELAXED) > 0;
 }
 
-/* The lock is held; settings are in place. */
+/* Caller holds the lock; settings are in place. */
 static marey_status open_now(void)
 {
     MAREY_TRY(marey__clock_choose(record->settings.clock));
@@ -258,13 +258,16 @@ void marey__record_open_later(const struct marey__settings *settings)
     switch_on();
 }
 
-/* Tell `marey run` that the reason is printed: by a link, which needs no descriptor. cli/cmd_run.c removes it. */
+/*
+ * Reports to `marey run` that the reason was printed: by a symlink, which needs no descriptor. cli/cmd_run.c removes
+ * it.
+ */
 static void leave_reason(const char *reason)
 {
     char path[sizeof record->path + 64];
     snprintf(path, sizeof path, "%s/not-recorded-%ld", record->path, (long)getpid());
     if (getenv("MAREY_RUN_ID") != NULL && symlink(reason, path) != 0)
-        errno = 0; /* it is printed all the same */
+        errno = 0; /* it is printed anyway */
 }
 
 bool marey__record_open_pending(void)
@@ -293,7 +296,7 @@ static void write_ending(const char *how)
         marey__record_failed(marey_last_error());
 }
 
-/* The log is broken and the pool is plain memory: what is in it is lost, and only the log can say so. */
+/* The log is broken and the pool is anonymous memory: its events are lost, and only the log can report that. */
 static void end_without_pool(const char *how)
 {
     for (uint32_t i = 0; i < record->pool.head->n_chunks; i++) {
@@ -313,7 +316,7 @@ static void end_without_pool(const char *how)
     write_ending(how);
 }
 
-/* Gather a sentence about each thread that leaves ranges open; `ctx` is the buffer, each sentence with its zero. */
+/* Collects a message for each thread that leaves ranges open; `ctx` is the buffer of NUL-terminated messages. */
 static void describe_open_ranges(void *ctx, int64_t tid, const marey_id *stack, size_t n, size_t depth)
 {
     struct marey__buf *out = ctx;
@@ -329,7 +332,7 @@ static void describe_open_ranges(void *ctx, int64_t tid, const marey_id *stack, 
     marey__buf_put(out, "", 1);
 }
 
-/* The lock is held and the recording is open. */
+/* Caller holds the lock and the recording is open. */
 static marey_status close_files(const char *how)
 {
     __atomic_store_n(&record->is_closing, true, __ATOMIC_RELAXED);
@@ -354,7 +357,7 @@ static marey_status close_files(const char *how)
     return st;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static marey_status close_locked(const char *how, struct marey__buf *sentences)
 {
     const enum marey__record_state state = record->state;
@@ -374,7 +377,7 @@ static marey_status close_locked(const char *how, struct marey__buf *sentences)
 
 marey_status marey__record_close(const char *how)
 {
-    /* What a raw clone() made has its parent's state, and maybe locks that nobody will ever open. */
+    /* A child of a raw clone() has its parent's state, and maybe locks that nobody will release. */
     if (marey__record_is_foreign())
         return MAREY_OK;
     struct marey__buf sentences MAREY__FINALLY(marey__buf_fini) = {0};
@@ -409,7 +412,7 @@ void marey__record_failed(const char *why)
 {
     switch_off();
     if (__atomic_exchange_n(&record->has_failed, true, __ATOMIC_RELAXED))
-        return; /* whatever fails now follows from the first, which was reported */
+        return; /* later failures follow from the first, which was reported */
     struct marey__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
     if (head != NULL) {
         head->broken_tick = marey__clock_ticks();
@@ -436,9 +439,9 @@ void marey__record_text(const char *key, const char *value)
         pthread_mutex_lock(&waiting.lock);
         marey__buf_put(&waiting.texts, texts.data, texts.len);
         pthread_mutex_unlock(&waiting.lock);
-        if (has_state(MAREY__RECORD_OPEN)) /* meanwhile */
+        if (has_state(MAREY__RECORD_OPEN)) /* in the meantime */
             write_waiting_texts();
-    } else if (st == MAREY_EIO) { /* otherwise nothing is being recorded, or memory ran out for a mere remark */
+    } else if (st == MAREY_EIO) { /* otherwise nothing is being recorded, or a note did not fit into memory */
         marey__record_failed(marey_last_error());
     }
 }
@@ -457,7 +460,7 @@ void marey__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t h
 
 /* ---- fork ---- */
 
-/* The child gets a copy of everything. These locks keep still what it will use or free; the rest it forgets. */
+/* The child gets a copy of everything. These locks protect what it will use or free; it forgets the rest. */
 void marey__record_before_fork(void)
 {
     pthread_mutex_lock(&record->lock);
@@ -467,14 +470,13 @@ void marey__record_before_fork(void)
     marey__intern_before_fork();
 }
 
-/* The child has neither the pool's memory nor the flush thread; the files it inherited are its parent's. */
+/* The child has neither the pool's memory nor the flush thread; the inherited files belong to its parent. */
 static void forget_parents_recording(bool packer_is_whole)
 {
     pthread_mutex_init(&record->log.lock, NULL);
     if (!packer_is_whole)
-        record->packer = NULL; /* the flush thread was in the middle of using it */
-    record->pool.head =
-        NULL; /* it was not inherited, so there is nothing to retire but the descriptor */
+        record->packer = NULL; /* the flush thread was using it */
+    record->pool.head = NULL;  /* not inherited, so only the descriptor is retired */
     drop_files(true);
 }
 

@@ -1,6 +1,6 @@
 /*
- * NAME.krun, a log with one block: what the operating system knows about a program that `marey run` has waited for.
- * It is there for every run, also of programs that record nothing, so that any two runs can be compared.
+ * NAME.krun, a log with one block: what the operating system reports about a program that `marey run` has waited for.
+ * Every run has one, even of programs that record nothing, so that any two runs can be compared.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Lanes that do not belong to a thread. They are written rarely or in batches, so each record takes the lane's lock. */
+/* Lanes that belong to no thread. They are written rarely or in batches, so each record takes the lane's lock. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static bool has_room(const struct marey__lane *lane, uint64_t tick, size_t n)
     return lane->chunk != NULL && lane->pos + n <= lane->limit && (tick - lane->base_tick) >> 40 == 0;
 }
 
-/* The lane's lock is held. */
+/* Caller holds the lane's lock. */
 static bool put(struct marey__lane *lane, uint64_t tick, enum marey_record_type type,
                 const uint64_t *words, size_t n)
 {

@@ -1,4 +1,4 @@
-/* Stacks of threads: made with the first push, ended with their thread. */
+/* Stacks of threads: created with the first push, destroyed with their thread. */
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ void marey__stack_needed(uint32_t before)
 static void thread_exits(void *arg)
 {
     struct marey__stack *stack = arg;
-    marey__stack_self = NULL; /* what other destructors begin gets a new one */
+    marey__stack_self = NULL; /* ranges begun by later destructors get a new stack */
     pthread_mutex_lock(&stacks.lock);
     *stack->link = stack->next;
     if (stack->next != NULL)
@@ -80,7 +80,7 @@ struct marey__stack *marey__stack_renew(void)
 
 bool marey__stack_grow(struct marey__stack *stack)
 {
-    pthread_mutex_lock(&stack->lock); /* somebody may be reading the entries */
+    pthread_mutex_lock(&stack->lock); /* a visitor may be reading the entries */
     const bool grown =
         marey__grow(&stack->entries, &stack->cap, stack->depth + 1, sizeof *stack->entries);
     pthread_mutex_unlock(&stack->lock);
@@ -98,7 +98,7 @@ static bool same_name(marey_id a, marey_id b)
     return a_len == b_len && memcmp(a_name, b_name, a_len) == 0;
 }
 
-/* Names count, not places: a range may be begun in one file and ended in another. */
+/* Compare names rather than ids: a range may begin in one file and end in another. */
 static size_t find(const struct marey__stack *stack, marey_id id)
 {
     for (size_t i = stack->depth; i-- > 0;)
@@ -124,7 +124,7 @@ marey__entry marey__stack_take(marey_id id)
 
 /* ---- all stacks ---- */
 
-/* The stack's lock is held, so the entries stay where they are; their owner may go on pushing and popping. */
+/* Caller holds the stack's lock, so the entries do not move; their owner may go on pushing and popping. */
 static void visit_stack(const struct marey__stack *stack, marey__stack_visitor *visit, void *ctx)
 {
     enum { MOST = 64 };
@@ -160,8 +160,7 @@ void marey__stacks_after_fork(bool in_child)
     if (in_child) {
         for (struct marey__stack *stack = stacks.first, *next; stack != NULL; stack = next) {
             next = stack->next;
-            if (stack !=
-                self) /* its owner may have been about to move the entries: they stay allocated */
+            if (stack != self) /* the owner may have been about to move the entries: do not free them */
                 marey__free(stack);
         }
         stacks.first = self;

@@ -1,7 +1,7 @@
 /*
- * Names of threads that the program gives them, in place of the kernel's, which has room for 15 bytes. They are kept by
- * thread, because most threads are named before their first event gives them a lane. A table of fixed size: in a forked
- * child, whose parent's other threads may have been in the middle of it, there is nothing to mend but the lock.
+ * Thread names set by the program; unlike the kernel's they are not limited to 15 bytes. They are stored by thread id,
+ * because most threads are named before their first event gives them a lane. The table has a fixed size, so that in a
+ * forked child, whose parent may have been changing it, only the lock needs to be reset.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 enum { N_NAMES = 256 };
 
 static struct {
-    pthread_mutex_t lock; /* guards what is below; nothing else is taken under it */
+    pthread_mutex_t lock; /* guards the fields below; a leaf lock */
     struct {
         int64_t tid; /* 0: none */
         char name[MAREY__THREAD_NAME_MAX];
     } all[N_NAMES];
-    size_t next; /* the oldest goes first */
+    size_t next; /* the oldest is replaced first */
 } names = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct marey__record *const record = &marey__record;
@@ -54,7 +54,7 @@ void marey_name_thread(int64_t tid, const char *name)
     struct marey__lane *const lane = marey__lane_set_aside();
     keep(tid, name);
     pthread_mutex_lock(&record->lock);
-    /* A log that has the thread already is told anew. */
+    /* If the log has the thread already, write its name again. */
     if (record->state == MAREY__RECORD_OPEN && marey__lanes_find(tid, &number) &&
         marey__log_append_thread(&record->log, number, tid) != MAREY_OK)
         marey__record_failed(marey_last_error());

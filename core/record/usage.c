@@ -1,4 +1,4 @@
-/* Reading counters at the ends of an interval, and adding up their differences. */
+/* Reading counters at both ends of an interval, and summing the differences. */
 #include <assert.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,7 +10,7 @@
 
 bool marey__parse_machine_ticks(const char *text, size_t len, uint64_t *out)
 {
-    /* "cpu  user nice system idle iowait irq softirq steal ..."; guests are in user and nice already. */
+    /* "cpu user nice system idle iowait irq softirq steal ..."; user and nice include guests. */
     uint64_t ticks[7];
     if (len < 4 || memcmp(text, "cpu ", 4) != 0 ||
         marey__parse_numbers(text + 4, len - 4, ticks, MAREY__COUNT_OF(ticks)) <
@@ -102,7 +102,7 @@ void marey__usage_end(uint32_t mask, struct marey__usage *out)
     read_files(mask, out);
 }
 
-/* All counters as an array; resident memory, the last, is signed and may shrink. */
+/* All counters as an array; the last one, resident memory, is signed and may shrink. */
 enum { N_COUNTERS = sizeof(struct marey__usage) / sizeof(uint64_t) };
 static_assert(offsetof(struct marey__usage, rss_bytes) == (N_COUNTERS - 1) * sizeof(uint64_t),
               "last");
@@ -132,7 +132,7 @@ void marey__usage_merge(struct marey__usage *sum, const struct marey__usage *oth
 
 /* ---- what can be read here ---- */
 
-/* Whether /proc is there and is that of our namespace: only then do its numbers and ours name the same processes. */
+/* Whether /proc exists and is that of our pid namespace, so that its pids are ours. */
 static bool has_own_proc(void)
 {
     char link[32];

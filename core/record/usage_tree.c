@@ -1,22 +1,23 @@
 /*
- * Processor time of this process and its descendants, as one counter that never goes back.
+ * CPU time of this process and its descendants, as one counter that never decreases.
  *
  *     this process          CLOCK_PROCESS_CPUTIME_ID
- *   + each descendant       its processor clock: one system call, nanoseconds; a zombie's still runs
+ *   + each descendant       its CPU clock: one system call, nanoseconds; a zombie's still works
  *   + ended children        RUSAGE_CHILDREN: when a child is waited for, its time moves there, with its own ended children's
  *   + ended grandchildren   fields 16 and 17 of their parent's /proc/PID/stat, in ticks of 10 ms
  *
- * A process that ends moves from one row to another. It is counted in exactly one when the row that it moves to is read
- * first: whoever moved before that is there, whoever moved later is missing among the clocks, and then all is read again.
+ * A process that ends moves from one row to another. To count it exactly once, the destination row is read first: a
+ * process that moved earlier is in it; one that moved later is missing among the clocks, and then everything is read
+ * again.
  *
- * Who descends from us changes only when a process begins. The kernel reports the number it gave last (/proc/loadavg), so as
- * long as that stands still nobody is new, and when it went on, only the numbers in between are looked at. A number is
- * given a little before its process can be seen, so numbers are looked at again for a while. All of /proc is looked
- * through only at first, when numbers began anew, and where /proc/loadavg is not the kernel's own.
+ * Descendants are added only when a process starts. The kernel reports the last pid (/proc/loadavg): if it is unchanged
+ * there are no new ones, otherwise only the pids in between are probed. A pid is assigned slightly before its process
+ * becomes visible, so pids are probed again for a while. All of /proc is scanned only at first, after the pids wrap
+ * around, and where /proc/loadavg is not the kernel's.
  *
- * A time that was seen once is never lost: who ends without being waited for (SIGCHLD ignored, or by another process)
- * is kept with what it had used when it was last seen. One that was seen is counted for as long as it lives, though its
- * parent ended and it has another one now.
+ * Time that was seen once is never lost: a process that ends without being waited for (SIGCHLD ignored, or by another
+ * process) keeps its last seen time. A descendant counts as long as it lives, even if its parent ended and it was
+ * reparented.
  */
 #include <dirent.h>
 #include <linux/magic.h>
@@ -29,12 +30,12 @@
 
 #include "record/internal.h"
 
-#define SETTLE_NS 200000000u /* until a number that was given belongs to a process or never will */
+#define SETTLE_NS 200000000u /* after this time a pid has a process or never will */
 #define STATS_NS 10000000u   /* a tick: so long may a grandchild that came and went go unnoticed */
 
 enum {
-    MAX_PROBES = 16384, /* numbers looked at one by one; for more of them all of /proc is cheaper */
-    UNSETTLED = 64, /* how many of the last numbers may not be seen yet when /proc is looked through */
+    MAX_PROBES = 16384, /* pids probed one by one; beyond that, scanning /proc is cheaper */
+    UNSETTLED = 64,     /* how many of the last pids may be invisible when /proc is scanned */
     MAX_ROUNDS = 8,
     N_STRANGERS = 512,
 };
@@ -43,8 +44,8 @@ struct process {
     uint64_t pid, parent, start_time;
     clockid_t clock;
     uint64_t cpu_ns;    /* when last seen */
-    uint64_t reaped_ns; /* of its ended children, as the kernel reports it */
-    uint64_t gone_ns;   /* of its ended children, as they were last seen */
+    uint64_t reaped_ns; /* of its ended children, as reported by the kernel */
+    uint64_t gone_ns;   /* of its ended children, when last seen */
 };
 
 static struct {
@@ -52,17 +53,17 @@ static struct {
     struct process *list; /* parents before their children */
     size_t n, n_cap;
     bool is_started, can_watch;
-    bool is_short;     /* there was no memory for somebody: all of /proc is looked through again */
-    uint64_t last_pid; /* that was given when the list was last brought up to date */
-    uint64_t settled_pid;       /* none up to this one is still to appear */
-    uint64_t mark_pid, mark_ns; /* given before that time: settled when SETTLE_NS have passed since */
-    uint64_t strangers[N_STRANGERS]; /* processes of others, each at its number modulo the size */
-    bool are_stats_due;              /* processes began since stats were read */
-    uint64_t stats_ns;               /* when they were */
+    bool is_short;              /* out of memory for a process: /proc is scanned again */
+    uint64_t last_pid;          /* the last pid when the list was last updated */
+    uint64_t settled_pid;       /* no process up to this pid can still appear */
+    uint64_t mark_pid, mark_ns; /* pid and time of a mark: settled SETTLE_NS later */
+    uint64_t strangers[N_STRANGERS]; /* processes that are not descendants, each at its pid modulo the size */
+    bool are_stats_due;              /* processes started since stats were read */
+    uint64_t stats_ns;               /* when stats were read */
     uint64_t own_cpu_ns;
     uint64_t reaped_ns; /* RUSAGE_CHILDREN */
-    uint64_t gone_ns;   /* of children that ended since the last read, as they were last seen */
-    uint64_t ended_ns;  /* of ended children, and of those who ended elsewhere */
+    uint64_t gone_ns;   /* of children that ended since the last read, when last seen */
+    uint64_t ended_ns;  /* of ended children, and of those that another process waited for */
     uint64_t highest_ns, n_scans;
 } tree = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -78,7 +79,7 @@ bool marey__parse_last_pid(const char *text, size_t len, uint64_t *out)
     return marey__parse_numbers(text + at, len - at, out, 1) == 1 && *out > 0 && *out <= INT32_MAX;
 }
 
-/* 0 when it is not known. */
+/* 0 if unknown. */
 static uint64_t read_last_pid(void)
 {
     char text[128];
@@ -87,7 +88,7 @@ static uint64_t read_last_pid(void)
     return marey__parse_last_pid(text, len, &pid) ? pid : 0;
 }
 
-/* Containers may put a file of their own there, whose last number is somebody's guess. */
+/* Containers may replace the file, with an unreliable last number. */
 static bool is_kernels_own(const char *path)
 {
     struct statfs fs;
@@ -116,7 +117,7 @@ static bool make_room(void *array, size_t *n_cap, size_t want, size_t size)
     return has_room;
 }
 
-/* Take it in when its parent is in. True when it is new. */
+/* Adds the process if its parent is in the list. True if it is new. */
 static bool admit(uint64_t pid, const struct marey__process_stat *stat)
 {
     clockid_t clock;
@@ -133,7 +134,10 @@ static void probe(uint64_t pid)
     clockid_t clock;
     struct marey__process_stat stat;
     uint64_t *const stranger = &tree.strangers[pid % N_STRANGERS];
-    /* Most numbers are of threads and of processes long gone: the clock answers for a tenth of what the file costs. */
+    /*
+     * Most pids belong to threads and to processes that ended: the clock answers that at a tenth of the cost of the
+     * file.
+     */
     if (*stranger == pid || is_in_tree(pid) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
         !marey__read_process_stat((int64_t)pid, 0, &stat))
         return;
@@ -168,7 +172,7 @@ static size_t list_candidates(struct candidate **out)
     return n;
 }
 
-/* Look through all of /proc. A child may have a lower number than its parent, so until nobody is new. */
+/* Scans all of /proc. A child may have a lower pid than its parent, so repeat until none is new. */
 static void scan(void)
 {
     struct candidate *candidates = NULL;
@@ -193,7 +197,7 @@ static void settle(uint64_t last)
     tree.mark_ns = now;
 }
 
-/* Look at the numbers that were given since. True when one of them was a descendant's: that one has ended. */
+/* Probes the pids assigned since the last update. True if one of them was a descendant's: that one has ended. */
 static bool probe_until(uint64_t last)
 {
     bool is_reused = false;
@@ -205,7 +209,7 @@ static bool probe_until(uint64_t last)
     return is_reused;
 }
 
-/* Bring the list up to date with who began. True when numbers in it may be other processes' by now. */
+/* Adds new descendants. True if known pids may now belong to other processes. */
 static bool find_new(void)
 {
     bool is_doubtful = false;
@@ -237,7 +241,7 @@ static uint64_t ended_children_ns(const struct process *p)
     return MAREY__MAX(p->reaped_ns, p->gone_ns);
 }
 
-/* It ended: what it had used when it was last seen goes to its parent, who will know better once it has waited. */
+/* The process ended: its last seen time goes to its parent, whose own counter includes it after waiting. */
 static void drop(size_t i)
 {
     const struct process p = tree.list[i];
@@ -263,7 +267,7 @@ static uint64_t read_reaped_ns(void)
     return MAREY__MAX(ns, tree.reaped_ns);
 }
 
-/* Times of ended grandchildren, new parents, numbers that are another process's now. From the last to the first. */
+/* Updates times of ended grandchildren, new parents, reused pids. From last to first. */
 static void read_stats(void)
 {
     const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -283,7 +287,7 @@ static void read_stats(void)
     }
 }
 
-/* True when all are alive. Children come before their parents, who then take over what they leave. */
+/* True if all are alive. Children come before their parents, who then inherit their time. */
 static bool read_clocks(void)
 {
     bool is_whole = true;
@@ -330,7 +334,7 @@ uint64_t marey__tree_cpu_ns(void)
     MAREY__HOLD(&tree.lock);
     const uint64_t reaped_before = tree.reaped_ns;
     sample(find_new());
-    /* What the kernel added for those we waited for; it adds nothing for one that ended without being waited for. */
+    /* The kernel's increase for children we waited for; it adds nothing for one that ended without being waited for. */
     tree.ended_ns += MAREY__MAX(tree.reaped_ns - reaped_before, tree.gone_ns);
     tree.gone_ns = 0;
     tree.highest_ns = MAREY__MAX(tree.highest_ns, total_ns());
@@ -351,7 +355,7 @@ uint64_t marey__tree_n_scans(void)
 
 void marey__tree_after_fork(void)
 {
-    /* The list may have been in the middle of a change, so it is left behind rather than freed. */
+    /* The list may be half-changed, so it is abandoned rather than freed. */
     memset(&tree, 0, sizeof tree);
     pthread_mutex_init(&tree.lock, NULL);
 }
