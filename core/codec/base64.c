@@ -1,11 +1,11 @@
-/* Base64: 3 bytes become 4 letters, two letters at a time from a table. */
+/* Base64: 3 bytes become 4 characters, two characters per table lookup. */
 #include "codec/internal.h"
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 enum { N_PAIRS = 1 << 12 };
 
-/* The two letters of each 12 bits. */
+/* The two characters for each 12-bit value. */
 static void fill_pairs(char (*pairs)[2])
 {
     for (unsigned i = 0; i < N_PAIRS; i++) {

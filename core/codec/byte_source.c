@@ -1,13 +1,13 @@
 /*
- * A file in pieces of 256 KiB, which stay in the cache between the one who fills them and the one who reads.
+ * Reads a file in pieces of 256 KiB, small enough to stay in the cache between producer and consumer.
  *
- * What is not packed is read piece by piece when it is asked for. gzip is unpacked by a thread of its own, a few pieces
- * ahead of the reader, from the second piece on: a small file never starts one. The pieces form a ring:
+ * Uncompressed files are read piece by piece on request. gzip is decompressed by a separate thread, a few pieces ahead
+ * of the reader, starting with the second piece: a small file never starts a thread. The pieces form a ring:
  *
  *     handed out | full | full | being filled
  *
- * The thread fills piece `n_filled % N_PIECES` while n_filled - n_given < N_PIECES; the reader holds piece
- * (n_given - 1) until its next call gives it back.
+ * The thread fills piece `n_filled % N_PIECES` while n_filled - n_given < N_PIECES; the reader holds piece (n_given -
+ * 1) until its next call returns it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,43 +20,43 @@ enum { PIECE_BYTES = 256 << 10, N_PIECES = 4, MAX_SENTENCE = 512 };
 enum { GZIP_FIRST_BYTE = 0x1f, GZIP_SECOND_BYTE = 0x8b };
 
 struct piece {
-    const char *bytes; /* in `room`, or where they were read to */
+    const char *bytes; /* in `room`, or where they were read */
     size_t len;
-    uint8_t *room;       /* NULL: not packed */
-    marey_status status; /* why there is no more behind it */
-    bool is_last;        /* and it may be empty */
+    uint8_t *room;       /* NULL: uncompressed */
+    marey_status status; /* why nothing follows */
+    bool is_last;        /* may be empty */
 };
 
 struct marey__byte_source {
-    /* The file, or the caller's memory; only the filler uses it. */
+    /* The file or the caller's memory; used only by the filler. */
     char *path;
     int fd; /* -1: memory */
     const uint8_t *memory;
-    uint64_t file_bytes; /* 0 unknown */
+    uint64_t file_bytes; /* 0: unknown */
     _Atomic uint64_t file_at; /* stored by the filler, loaded by the thread that shows progress; both relaxed */
-    uint8_t *raw;             /* bytes as they lie in the file; NULL: memory */
+    uint8_t *raw;             /* bytes as in the file; NULL: memory */
 
-    /* Unpacking; only the filler uses it. `io.in` is what is left of the latest raw bytes, packed or not. */
-    marey__inflate *inflate; /* NULL: not packed */
+    /* Decompression; used only by the filler. `io.in` is the unused rest of the last raw bytes, compressed or not. */
+    marey__inflate *inflate; /* NULL: uncompressed */
     struct marey__flate_io io;
     bool is_between_members;
     uint64_t n_unpacked;
-    char damage[MAX_SENTENCE], error[MAX_SENTENCE]; /* read once the last piece was handed out */
+    char damage[MAX_SENTENCE], error[MAX_SENTENCE]; /* read after the last piece was handed out */
 
     /* The ring. */
     struct piece pieces[N_PIECES];
-    pthread_mutex_t lock; /* of the three below */
+    pthread_mutex_t lock; /* guards the next three */
     pthread_cond_t changed;
-    uint64_t n_filled; /* by the filler */
-    uint64_t n_freed;  /* by the reader */
-    bool stops;        /* by the reader: the filler ends */
-    bool has_thread;   /* the reader's, as `thread` */
+    uint64_t n_filled; /* stored by the filler */
+    uint64_t n_freed;  /* stored by the reader */
+    bool stops;        /* stored by the reader: the filler ends */
+    bool has_thread;   /* used by the reader, like `thread` */
     pthread_t thread;
 
-    /* The reader's. */
-    uint64_t n_given;         /* pieces it got */
-    const struct piece *held; /* the latest of them; NULL before the first */
-    size_t held_at, cut;      /* how much of it was handed out; at most so much at once */
+    /* Reader only. */
+    uint64_t n_given;         /* pieces received */
+    const struct piece *held; /* the last of them; NULL before the first */
+    size_t held_at, cut;      /* bytes of it handed out; the limit per call */
     uint64_t total;
 };
 
@@ -76,7 +76,7 @@ static marey_status read_file(marey__byte_source *source)
     return MAREY_OK;
 }
 
-/* The next bytes as they lie in the file, once the ones before are used; none at its end. */
+/* Reads the next raw bytes once the previous ones are used; none at the end of the file. */
 static marey_status take_raw(marey__byte_source *source)
 {
     if (source->io.n_in > 0)
@@ -106,7 +106,7 @@ static void note_damage(marey__byte_source *source, const char *what)
              source->path, what, source->n_unpacked);
 }
 
-/* Between members: another one, the end, or bytes that are neither. True: go on unpacking. */
+/* Between gzip members: another one follows, the file ends, or there are other bytes. True: continue. */
 static bool begin_member(marey__byte_source *source)
 {
     if (source->io.in[0] == GZIP_FIRST_BYTE) {
@@ -114,13 +114,13 @@ static bool begin_member(marey__byte_source *source)
         source->is_between_members = false;
         return true;
     }
-    /* Some writers fill their last block with zeros, which gzip ignores too. */
+    /* Some writers pad their last block with zeros, which gzip ignores too. */
     if (!is_zeros(source->io.in, source->io.n_in))
         note_damage(source, "has other bytes after its gzip data,");
     return false;
 }
 
-/* Unpack as much as there is to read, or as there is room for. False: there will be no more. */
+/* Decompresses as much as the input or the room allows. False at the end. */
 static bool unpack_some(marey__byte_source *source, struct piece *piece)
 {
     piece->status = take_raw(source);
@@ -129,7 +129,7 @@ static bool unpack_some(marey__byte_source *source, struct piece *piece)
     const bool is_at_end = source->io.n_in == 0;
     if (source->is_between_members && (is_at_end || !begin_member(source)))
         return false;
-    /* At the end too: what was read may not all have been given out yet. */
+    /* Also at the end: not all output may have been returned yet. */
     const size_t room = source->io.n_out;
     const enum marey__inflate_result result = marey__inflate_run(source->inflate, &source->io);
     source->n_unpacked += room - source->io.n_out;
@@ -185,7 +185,7 @@ static void *run_filler(void *arg)
     return NULL;
 }
 
-/* The reader gives back what it holds and waits for the next piece. */
+/* Returns the reader's piece and waits for the next one. */
 static const struct piece *next_piece(marey__byte_source *source)
 {
     struct piece *piece = &source->pieces[source->n_given % N_PIECES];
@@ -206,7 +206,7 @@ static const struct piece *next_piece(marey__byte_source *source)
     return piece;
 }
 
-/* Something of the file at hand, unless it is at its end. */
+/* Makes sure that the reader holds unread bytes, unless the file is at its end. */
 static marey_status hold(marey__byte_source *source)
 {
     while (source->held == NULL || (source->held_at == source->held->len && !source->held->is_last)) {
@@ -220,7 +220,7 @@ static marey_status hold(marey__byte_source *source)
 
 /* ---- what others call ---- */
 
-/* Read the first bytes, and see what they are. */
+/* Reads the first bytes and detects the format. */
 static marey_status prepare(marey__byte_source *source)
 {
     if (source->fd >= 0 && (source->raw = marey__alloc(PIECE_BYTES)) == NULL)

@@ -1,11 +1,11 @@
-/* Whole streams of the formats of zlib (RFC 1950) and gzip (RFC 1952) in memory, and files as gzip. */
+/* Whole streams in the zlib (RFC 1950) and gzip (RFC 1952) formats in memory, and gzip files. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "codec/internal.h"
 
-/* Deflate; no name, time, level or system, so that equal bytes give equal files. */
+/* Deflate, without name, time, level or system, so that equal input gives equal files. */
 static const uint8_t gzip_header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
 
 static void put_u32(struct marey__buf *out, uint32_t value)
@@ -18,7 +18,7 @@ static void put_u32(struct marey__buf *out, uint32_t value)
 void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
                          size_t n, bool is_last)
 {
-    enum { ROOM = 1 << 18 }; /* for what it gives at once */
+    enum { ROOM = 1 << 18 }; /* for its output per call */
     struct marey__flate_io io = {.in = bytes, .n_in = n};
     do {
         io.out = marey__buf_extend(out, ROOM);
@@ -47,7 +47,7 @@ void marey__zlib_pack(struct marey__buf *out, const uint8_t *bytes, size_t n)
     const uint32_t sum = marey__adler32(bytes, n);
     marey__buf_put(out, "\x78\x01", 2);
     marey__deflate_all(out, bytes, n, MAREY__DEFLATE_QUICK);
-    put_u32(out, __builtin_bswap32(sum)); /* the highest byte first */
+    put_u32(out, __builtin_bswap32(sum)); /* big-endian */
 }
 
 void marey__gzip_pack(struct marey__buf *out, const void *bytes, size_t n)
@@ -58,13 +58,13 @@ void marey__gzip_pack(struct marey__buf *out, const void *bytes, size_t n)
     put_u32(out, (uint32_t)n);
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): it is written to, by way of `io`. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is written through `io`. */
 bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {
     marey__inflate *inflate = marey__inflate_create(MAREY__INFLATE_ZLIB);
     struct marey__flate_io io = {.in = bytes, .n_in = len, .out = out, .n_out = n};
     enum marey__inflate_result result = MAREY__INFLATE_GOES_ON;
-    size_t left = SIZE_MAX; /* of both; it ends where nothing moves any more */
+    size_t left = SIZE_MAX; /* of both; the loop ends when neither changes */
     while (inflate != NULL && result == MAREY__INFLATE_GOES_ON && io.n_in + io.n_out < left) {
         left = io.n_in + io.n_out;
         result = marey__inflate_run(inflate, &io);
@@ -85,10 +85,10 @@ struct packing {
     marey__deflater *deflater;
     struct marey__buf packed;
     uint32_t crc;
-    bool is_gzip; /* as it is */
+    bool is_gzip; /* copied unchanged */
 };
 
-/* Up to a whole piece; less only at the end of the file. */
+/* Reads a whole piece, less only at the end of the file. */
 static marey_status read_piece(struct packing *p, size_t *n)
 {
     const ssize_t got = marey__read_all(p->in, p->piece, PIECE, -1);

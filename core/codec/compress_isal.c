@@ -1,5 +1,5 @@
 /*
- * Deflate and inflate by ISA-L: it compresses in a quarter of the time of zlib, or a tenth at its level 1, and decompresses
+ * Deflate and inflate with ISA-L: compresses in a quarter of zlib's time, or a tenth at level 1, and decompresses
  * traces twice as fast.
  */
 #include <isa-l/crc.h>
@@ -36,7 +36,7 @@ void marey__deflater_destroy(marey__deflater *deflater)
 void marey__deflater_run(marey__deflater *deflater, struct marey__flate_io *io, bool is_last)
 {
     struct isal_zstream *stream = &deflater->stream;
-    stream->next_in = (uint8_t *)io->in; /* it has no const here; it does not write */
+    stream->next_in = (uint8_t *)io->in; /* not const in ISA-L, but not written */
     stream->avail_in = (uint32_t)MAREY__MIN(io->n_in, UINT32_MAX);
     stream->next_out = io->out;
     stream->avail_out = (uint32_t)io->n_out;
@@ -53,7 +53,7 @@ void marey__deflater_run(marey__deflater *deflater, struct marey__flate_io *io, 
 
 struct marey__inflate {
     struct inflate_state isal;
-    struct isal_gzip_header header; /* what is known of it until it is read whole */
+    struct isal_gzip_header header; /* its state until it is complete */
     uint32_t format;
 };
 
@@ -64,7 +64,7 @@ marey__inflate *marey__inflate_create(enum marey__inflate_format format)
         return NULL;
     isal_inflate_init(&inflate->isal);
     inflate->format = format == MAREY__INFLATE_GZIP ? ISAL_GZIP : ISAL_ZLIB;
-    inflate->isal.crc_flag = inflate->format; /* it checks header, trailer and checksum */
+    inflate->isal.crc_flag = inflate->format; /* checks header, trailer and checksum */
     return inflate;
 }
 
@@ -80,7 +80,7 @@ void marey__inflate_reset(marey__inflate *inflate)
     inflate->isal.crc_flag = inflate->format;
 }
 
-/* isal_inflate() forgets half a header between two calls (ISA-L 2.30). */
+/* isal_inflate() loses a partial header between two calls (ISA-L 2.30). */
 static int inflate_some(struct marey__inflate *state)
 {
     int result = ISAL_DECOMP_OK;
@@ -94,12 +94,12 @@ enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct mare
     struct inflate_state *isal = &state->isal;
     const uint32_t n_in = (uint32_t)MAREY__MIN(io->n_in, UINT32_MAX);
     const uint32_t n_out = (uint32_t)MAREY__MIN(io->n_out, UINT32_MAX);
-    isal->next_in = (uint8_t *)io->in; /* it has no const here; it does not write */
+    isal->next_in = (uint8_t *)io->in; /* not const in ISA-L, but not written */
     isal->avail_in = n_in;
     isal->next_out = io->out;
     isal->avail_out = n_out;
     const int result = inflate_some(state);
-    /* By where it stands: how much is left is not always right once it has found damage (ISA-L 2.30). */
+    /* Computed from the position: after damage, avail_in is not always right (ISA-L 2.30). */
     io->n_in -= (size_t)(isal->next_in - io->in);
     io->n_out -= (size_t)(isal->next_out - io->out);
     io->in = isal->next_in;

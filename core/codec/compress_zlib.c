@@ -1,10 +1,10 @@
-/* Deflate and inflate by zlib, in builds without ISA-L. */
+/* Deflate and inflate with zlib, in builds without ISA-L. */
 #include <limits.h>
 #include <zlib.h>
 
 #include "codec/internal.h"
 
-/* zlib's memory comes from base/alloc, as all of ours. */
+/* zlib allocates through base/alloc too. */
 static void *take_memory(void *ctx, unsigned n, unsigned size)
 {
     (void)ctx;
@@ -20,7 +20,7 @@ static void give_memory(void *ctx, void *p)
 /* ---- deflate ---- */
 
 enum {
-    LEVEL = 1, /* the higher ones take four times as long for a twentieth */
+    LEVEL = 1, /* higher levels take four times as long to save 5 % */
     WINDOW_BITS_OF_RAW = -15,
     MEMORY = 8,
 };
@@ -56,7 +56,7 @@ void marey__deflater_run(marey__deflater *deflater, struct marey__flate_io *io, 
 {
     z_stream *stream = &deflater->stream;
     const unsigned n_in = (unsigned)MAREY__MIN(io->n_in, UINT_MAX);
-    stream->next_in = (Bytef *)io->in; /* zlib 1.2 has no const here; it does not write */
+    stream->next_in = (Bytef *)io->in; /* not const in zlib 1.2, but not written */
     stream->avail_in = n_in;
     stream->next_out = io->out;
     stream->avail_out = (unsigned)io->n_out;
@@ -106,7 +106,7 @@ enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct mare
     z_stream *stream = &state->stream;
     const unsigned n_in = (unsigned)MAREY__MIN(io->n_in, UINT_MAX);
     const unsigned n_out = (unsigned)MAREY__MIN(io->n_out, UINT_MAX);
-    stream->next_in = (Bytef *)io->in; /* zlib 1.2 has no const here; it does not write */
+    stream->next_in = (Bytef *)io->in; /* not const in zlib 1.2, but not written */
     stream->avail_in = n_in;
     stream->next_out = io->out;
     stream->avail_out = n_out;

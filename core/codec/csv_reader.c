@@ -1,6 +1,6 @@
 /*
- * Rows of CSV as pandas writes it: a line of column names, then text with quotes where needed. Input is untrusted. Memory
- * holds one row.
+ * Rows of CSV as pandas writes it: a line of column names, then text with quotes where needed. Input is untrusted. One
+ * row is in memory at a time.
  */
 #include <math.h>
 
@@ -140,7 +140,7 @@ static marey_status take_char(struct marey__csv *csv, char c)
 
 static marey_status read_all(struct marey__csv *csv, marey__byte_source *bytes)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* of some editors, for UTF-8 */
+    static const char mark[] = "\xef\xbb\xbf"; /* UTF-8 byte order mark of some editors */
     const char *text;
     size_t len;
     bool is_first = true;

@@ -1,19 +1,19 @@
 /*
- * Decimal numbers as files write them: as integers, made of the digits themselves because a time of 1712195495505582.988
- * microseconds has more of them than a double holds, and as the nearest double, always.
+ * Decimal numbers in files: as integers, computed from the digits, because a time of 1712195495505582.988 microseconds
+ * has more digits than a double holds; and as the nearest double, always.
  *
- * For a double, digits become an integer w and a power of ten. Where both are exact doubles, one operation rounds correctly.
- * Otherwise w is multiplied by the leading 128 bits of the power, as Eisel and Lemire do: the true product is at most two
- * units of its 128th bit larger, and unless that could change the rounding, it is rounded. The rest (one number in ten
- * billion, subnormal numbers, more than 19 digits) goes to strtod.
+ * For a double, the digits become an integer w and a power of ten. If both are exact doubles, one operation rounds
+ * correctly. Otherwise w is multiplied by the leading 128 bits of the power (Eisel and Lemire): the true product is at
+ * most two units of its 128th bit larger, and it is rounded unless that could change the result. The remaining cases
+ * (one number in ten billion, subnormals, more than 19 digits) go to strtod.
  */
 #include <math.h>
 
 #include "codec/internal.h"
 
-enum { MAX_DIGITS = 19 }; /* any so many fit into 64 bits */
+enum { MAX_DIGITS = 19 }; /* these always fit into 64 bits */
 
-/* Whether eight bytes are digits, and the number that they are. */
+/* Whether eight bytes are digits, and their value. */
 static inline bool all_digits(uint64_t word)
 {
     return ((word & UINT64_C(0xf0f0f0f0f0f0f0f0)) |
@@ -42,7 +42,7 @@ static inline const char *take_digits(const char *p, uint64_t *digits)
     return p;
 }
 
-/* After the "e", up to `end` (NULL: up to a byte that is not a digit). NULL where it has no digits. */
+/* Parses an exponent after the "e", up to `end` (NULL: up to a byte that is not a digit). NULL if there are no digits. */
 static const char *take_exponent(const char *p, const char *end, int64_t *exponent)
 {
     const bool has_sign = p != end && (*p == '-' || *p == '+'), is_negative = has_sign && *p == '-';
@@ -54,13 +54,13 @@ static const char *take_exponent(const char *p, const char *end, int64_t *expone
     return p > first ? p : NULL;
 }
 
-/* Powers of ten that a double holds exactly. */
+/* Powers of ten that are exact doubles. */
 static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 enum { EXACT_POWER = 22 };
 
-/* digits * 10^exponent, not 0; false where this cannot decide. */
+/* digits * 10^exponent, not 0; false if undecided. */
 static bool by_product(uint64_t digits, int64_t exponent, double *out)
 {
     if (exponent < MAREY__POWER_MIN || exponent > 308)
@@ -70,14 +70,14 @@ static bool by_product(uint64_t digits, int64_t exponent, double *out)
     const uint64_t w = digits << shift;
     const unsigned __int128 low = (unsigned __int128)w * power->low;
     const unsigned __int128 product = (unsigned __int128)w * power->high + (uint64_t)(low >> 64);
-    /* 53 bits, one that rounds, and the rest: 74 of them, or 73 where the first bit is 0. */
+    /* 53 bits, a rounding bit, and the rest: 74 bits, or 73 if the first bit is 0. */
     const int is_high = (int)(product >> 127);
     const int n_rest = 73 + is_high;
     const unsigned __int128 one = 1, mask = (one << n_rest) - 1, rest = product & mask;
     if (rest == 0 || rest >= mask - 1)
         return false;
     uint64_t mantissa = (uint64_t)(product >> n_rest); /* 54 bits */
-    mantissa = (mantissa + (mantissa & 1)) >> 1; /* the rest is not 0, so that no half is one */
+    mantissa = (mantissa + (mantissa & 1)) >> 1;       /* the rest is not 0, so there are no ties */
     int64_t binary = marey__log2_of_power((int32_t)exponent) + 63 - shift + is_high + 1023;
     if (mantissa >> 53 != 0) {
         mantissa >>= 1;
@@ -93,8 +93,8 @@ static bool by_product(uint64_t digits, int64_t exponent, double *out)
 enum { KEPT_DIGITS = 800, PLAIN_ROOM = KEPT_DIGITS + 32 };
 
 /*
- * A number as strtod reads it in every locale: without a point, which an exponent replaces. 767 digits distinguish any
- * double from a half; a single digit replaces those beyond the kept ones.
+ * Rewrites a number for strtod in any locale: without a point, which an exponent replaces. 767 digits decide between
+ * any two doubles; a single digit stands for those beyond.
  */
 static void write_plain(char *plain, const char *text, const char *end, int64_t exponent)
 {
@@ -126,7 +126,7 @@ static double by_library(const char *text, const char *end, int64_t exponent)
     return strtod(plain, NULL);
 }
 
-/* The nearest double to digits * 10^exponent; false where strtod has to decide. */
+/* The nearest double to digits * 10^exponent; false if strtod has to decide. */
 static inline bool value_of(uint64_t digits, int64_t exponent, double *out)
 {
     if (digits < UINT64_C(1) << 53) {
@@ -142,7 +142,7 @@ static inline bool value_of(uint64_t digits, int64_t exponent, double *out)
     return by_product(digits, exponent, out);
 }
 
-/* So many digits are at most UINT64_MAX. */
+/* Whether the digits are at most UINT64_MAX. */
 static bool fits(const char *digits, size_t n)
 {
     return n <= MAX_DIGITS || (n == MAX_DIGITS + 1 && memcmp(digits, "18446744073709551615", n) <= 0);
@@ -217,11 +217,11 @@ struct decimal {
     bool is_long; /* not all digits fit into `digits` */
     uint64_t digits;
     int64_t exponent;
-    const char *first, *end; /* the digits as written, with their point */
+    const char *first, *end; /* the digits as written, including the point */
     int64_t written;         /* the exponent as written */
 };
 
-/* Add digits from `p` on; those that no longer fit move the exponent instead, and are too small to matter. */
+/* Adds digits from `p` on; those that no longer fit, too small to matter, change the exponent instead. */
 static const char *add_digits(struct decimal *d, const char *p, const char *end, bool is_fraction)
 {
     for (; p < end && marey__is_digit(*p); p++) {
@@ -267,7 +267,7 @@ bool marey__decimal(const char *text, size_t len, int scale, int64_t *out)
         d.exponent++;
     }
     if (d.exponent == -1)
-        d.digits = d.digits / 10 + (d.digits % 10 >= 5); /* the last one rounds */
+        d.digits = d.digits / 10 + (d.digits % 10 >= 5); /* round by the last digit */
     for (; d.exponent > 0 && d.digits > 0 && d.digits <= INT64_MAX; d.exponent--)
         d.digits = d.digits <= INT64_MAX / 10 ? d.digits * 10 : UINT64_MAX;
     if (d.digits > INT64_MAX)

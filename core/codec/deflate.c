@@ -1,10 +1,10 @@
 /*
- * A deflate stream of blocks, each the cheapest of three: stored as it is, Huffman codes for its bytes, or with runs
- * besides. A run is one byte and copies of it at distance 1.
+ * A deflate stream of blocks, each in the smallest of three forms: stored, Huffman codes for single bytes, or with
+ * runs. A run is one byte and copies of it at distance 1.
  *
- * Code lengths come from Shannon's rule, the logarithm of how rare a symbol is, rounded up. That leaves some codes
- * unused, and symbols are shortened until none is left, those first that rounding has hurt most. It comes within a
- * hundredth of Huffman's own lengths and needs no sorting.
+ * Code lengths follow Shannon: the logarithm of a symbol's rarity, rounded up. That leaves some codes unused, so
+ * symbols are shortened until none is left, starting with those that rounding lengthened most. The result is within 1 %
+ * of Huffman's and needs no sorting.
  */
 #include "codec/internal.h"
 
@@ -15,7 +15,7 @@ enum {
     LENGTH_258 = 285,
     N_SYMBOLS = 286,
     MAX_BITS = 12,
-    /* Each symbol counts at least this share more, so that no code is longer than MAX_BITS. */
+    /* Minimum frequency of a symbol, so that no code is longer than MAX_BITS. */
     RAREST = 2048,
 };
 
@@ -23,7 +23,7 @@ struct codes {
     uint32_t counts[N_SYMBOLS];
     uint8_t lengths[N_SYMBOLS];
     uint64_t n_copies;
-    uint32_t words[N_SYMBOLS]; /* the code, its first bit lowest, and its length from bit 16 on */
+    uint32_t words[N_SYMBOLS]; /* the code, first bit lowest, and its length from bit 16 */
 };
 
 /* ---- bits ---- */
@@ -60,7 +60,7 @@ static void choose_lengths(struct codes *codes)
     sum = 0;
     for (size_t i = 0; i < N_SYMBOLS; i++)
         sum += weights[i] = codes->counts[i] != 0 ? codes->counts[i] + extra : 0;
-    uint32_t left = 1u << MAX_BITS; /* codes of MAX_BITS that are still free */
+    uint32_t left = 1u << MAX_BITS; /* unused codes of MAX_BITS */
     for (size_t i = 0; i < N_SYMBOLS; i++) {
         codes->lengths[i] = 0;
         if (weights[i] == 0)
@@ -69,7 +69,7 @@ static void choose_lengths(struct codes *codes)
         codes->lengths[i] = (uint8_t)MAREY__MAX(length, 1u);
         left -= 1u << (MAX_BITS - codes->lengths[i]);
     }
-    /* In the first round those that are more than half a bit longer than they ought to be. */
+    /* The first round shortens codes that are more than half a bit too long. */
     for (uint64_t root = 141; left != 0; root = 0)
         for (size_t i = 0; i < N_SYMBOLS && left != 0; i++) {
             const uint32_t length = codes->lengths[i], cost = 1u << (MAX_BITS - length);
@@ -88,7 +88,7 @@ static uint32_t reversed(uint32_t code, uint32_t length)
     return result;
 }
 
-/* Codes of one length follow one another, shorter ones come first. */
+/* Codes of one length are consecutive, shorter ones first. */
 static void assign_codes(struct codes *codes)
 {
     uint32_t next[MAX_BITS + 1] = {0}, n_of[MAX_BITS + 1] = {0};
@@ -103,7 +103,7 @@ static void assign_codes(struct codes *codes)
     }
 }
 
-/* How many bits the block's symbols take. */
+/* The size of the block's symbols in bits. */
 static uint64_t size_of(const struct codes *codes)
 {
     uint64_t n_bits = 0;
@@ -114,7 +114,7 @@ static uint64_t size_of(const struct codes *codes)
 
 /* ---- runs ---- */
 
-/* How often the byte at `at` comes from there on. */
+/* The length of the run that begins at `at`. */
 static size_t run_at(const uint8_t *bytes, size_t at, size_t n)
 {
     const uint64_t eight = bytes[at] * UINT64_C(0x0101010101010101);
@@ -131,7 +131,7 @@ static size_t run_at(const uint8_t *bytes, size_t at, size_t n)
     return end - at;
 }
 
-/* Of a run's copies, how many the next symbol makes; the lengths that need no further bits do. */
+/* How many copies the next symbol of a run encodes: lengths without extra bits. */
 static size_t next_copy(size_t left)
 {
     return left >= 258 ? 258 : left >= 10 ? 10 : left;
@@ -144,7 +144,7 @@ static uint32_t symbol_of_copy(size_t length)
 
 typedef void take_symbol(void *ctx, uint32_t symbol);
 
-/* Give the block as symbols, copies among them. */
+/* Passes the block as symbols, including copies. */
 static inline __attribute__((always_inline)) void walk_runs(const uint8_t *bytes, size_t n,
                                                             take_symbol *take, void *ctx)
 {
@@ -174,7 +174,7 @@ static void count_symbol(void *ctx, uint32_t symbol)
 
 static void count_bytes(struct codes *codes, const uint8_t *bytes, size_t n)
 {
-    /* Eight, so that equal bytes in a row do not wait for one another. */
+    /* Eight tables, so that runs of equal bytes do not wait for one another's stores. */
     uint16_t counts[8][256] = {0};
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -192,8 +192,8 @@ static void count_bytes(struct codes *codes, const uint8_t *bytes, size_t n)
 }
 
 /*
- * The lengths themselves are written by a code of 4 bits for each of 16 symbols: lengths 0 to 12, and three that stand
- * for repeats, of which 18, many zeros, is used.
+ * Writes the code lengths, in a code with 4 bits for each of 16 symbols: lengths 0 to 12, and three repeats, of which
+ * only 18 (many zeros) is used.
  */
 static void put_header(struct marey__deflate *s, const struct codes *codes)
 {
@@ -201,9 +201,9 @@ static void put_header(struct marey__deflate *s, const struct codes *codes)
     size_t n = N_SYMBOLS;
     while (n > FIRST_LENGTH && codes->lengths[n - 1] == 0)
         n--;
-    put_bits(s, 2u << 1, 3); /* not the last, codes of its own */
+    put_bits(s, 2u << 1, 3); /* not the last; dynamic codes */
     put_bits(s, n - 257, 5);
-    put_bits(s, 0, 5); /* one code for distances */
+    put_bits(s, 0, 5); /* one distance code */
     put_bits(s, sizeof order - 4, 4);
     for (size_t i = 0; i < sizeof order; i++)
         put_bits(s, order[i] <= MAX_BITS || order[i] >= 16 ? 4 : 0, 3);
@@ -235,7 +235,7 @@ static inline void add_code(struct writer *w, uint32_t word)
     w->n_bits += word >> 16;
 }
 
-/* Move whole bytes out; 8 are written, few of them count. */
+/* Moves whole bytes out; writes 8, of which few count. */
 static inline void move_out(struct writer *w)
 {
     const uint64_t bits = w->bits;
@@ -250,16 +250,16 @@ static void write_symbol(void *ctx, uint32_t symbol)
     struct writer *w = ctx;
     add_code(w, w->codes->words[symbol]);
     if (symbol > END_OF_BLOCK)
-        w->n_bits++; /* the distance: one code of one bit, 0 */
+        w->n_bits++; /* the distance: a one-bit code, 0 */
     move_out(w);
 }
 
 static void write_bytes(struct writer *w, const uint8_t *bytes, size_t n)
 {
     const uint32_t *words = w->codes->words;
-    struct writer own = *w; /* no store to the bytes written can change it */
+    struct writer own = *w; /* a local copy, which the output cannot alias */
     size_t i = 0;
-    for (; i + 4 <= n; i += 4) { /* 7 bits left over and 4 codes of 12 fit into 64 */
+    for (; i + 4 <= n; i += 4) { /* 7 remaining bits and 4 codes of 12 fit into 64 */
         for (size_t k = 0; k < 4; k++)
             add_code(&own, words[bytes[i + k]]);
         move_out(&own);
@@ -298,7 +298,7 @@ static void put_stored(struct marey__deflate *s, const uint8_t *bytes, size_t n)
     marey__buf_put(s->out, bytes, n);
 }
 
-/* Runs are worth looking for where one byte makes up most of a block. */
+/* Search for runs only if one byte makes up most of the block. */
 static bool may_have_runs(const struct codes *codes, size_t n)
 {
     uint32_t most = 0;
@@ -322,7 +322,7 @@ void marey__deflate_block(struct marey__deflate *s, const uint8_t *bytes, size_t
     }
     choose_lengths(&codes);
     const uint64_t n_bits = size_of(&codes) + codes.n_copies;
-    const uint64_t header = 1200; /* at most, in bits */
+    const uint64_t header = 1200; /* upper bound, in bits */
     if (n_bits + header < 8 * (uint64_t)n - 8 * (uint64_t)n / 64)
         put_coded(s, &codes, bytes, n, n_bits, has_runs);
     else
@@ -338,7 +338,7 @@ void marey__deflate_bytes(struct marey__deflate *s, const void *bytes, size_t n)
 
 void marey__deflate_finish(struct marey__deflate *s)
 {
-    put_bits(s, 3, 3); /* the last block, of fixed codes, */
-    put_bits(s, 0, 7); /* in which nothing but its end stands */
+    put_bits(s, 3, 3); /* the last block, with fixed codes, */
+    put_bits(s, 0, 7); /* that contains only its end */
     put_to_byte(s);
 }

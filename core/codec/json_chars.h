@@ -1,7 +1,6 @@
 /*
- * Looking for characters, sixteen at a time where the processor can. Each function reads on until it finds what it looks
- * for: behind the bytes must stand two quotes, at which all of them stop, an escape in front of them included, and
- * MAREY__JSON_PADDING bytes in all.
+ * Searching for characters, sixteen at a time with SSE2. Each function reads until it finds a match: the bytes must be
+ * followed by two quotes, which stop all of them even after an escape, and MAREY__JSON_PADDING bytes in all.
  */
 #ifndef MAREY_JSON_CHARS_H
 #define MAREY_JSON_CHARS_H
@@ -13,7 +12,7 @@
 #include <emmintrin.h>
 #endif
 
-/* Blanks and commas: these may be missing, double or left over, so nothing depends on them. */
+/* Blanks and commas: commas may be missing, doubled or left over, so nothing depends on them. */
 static inline bool json_is_blank(char c)
 {
     return c == ' ' || c == '\n' || c == ',' || c == '\t' || c == '\r';
@@ -66,14 +65,14 @@ static inline const char *json_find_bracket(const char *p)
     }
 }
 
-/* The next blank, comma, quote or closing bracket or brace: what ends a number. */
+/* The next blank, comma, quote or closing bracket or brace: the end of a number. */
 static inline const char *json_find_delimiter(const char *p)
 {
     const __m128i bit = _mm_set1_epi8(0x20), space = _mm_set1_epi8(' '), close = _mm_set1_epi8('}');
     const __m128i comma = _mm_set1_epi8(','), quote = _mm_set1_epi8('"');
     for (;; p += 16) {
         const __m128i x = _mm_loadu_si128((const __m128i *)p);
-        /* Blanks are the bytes up to a space, so that the smaller of the two is the byte itself. */
+        /* Blanks are bytes up to a space, so the minimum with a space is the byte itself. */
         const __m128i is_blank = _mm_cmpeq_epi8(_mm_min_epu8(x, space), x);
         const __m128i is_close = _mm_cmpeq_epi8(_mm_or_si128(x, bit), close);
         const __m128i is_other = _mm_or_si128(_mm_cmpeq_epi8(x, comma), _mm_cmpeq_epi8(x, quote));
@@ -109,7 +108,7 @@ static inline const char *json_find_bracket(const char *p)
 
 #endif
 
-/* Behind an opening quote: the closing one, or `end` or further when there is none before it. */
+/* After an opening quote: the closing one, or `end` or later if there is none. */
 static inline const char *json_end_of_string(const char *p, const char *end, bool *has_escapes)
 {
     for (p = json_find_quote(p); *p == '\\' && p < end; p = json_find_quote(p + 2))
@@ -118,8 +117,8 @@ static inline const char *json_end_of_string(const char *p, const char *end, boo
 }
 
 /*
- * Where as many brackets are closed as opened, `n_open` more of them before `p`, which is not in a string: behind the last
- * one, or NULL when it does not stand before `end`.
+ * Skips to the bracket that closes the last of `n_open` open ones; `p` is not in a string. Returns the position after
+ * it, or NULL if it is not before `end`.
  */
 static inline const char *json_close_by_steps(const char *p, const char *end, uint64_t n_open)
 {
@@ -141,7 +140,7 @@ static inline const char *json_close_by_steps(const char *p, const char *end, ui
 
 #if defined(__SSE2__) && !defined(MAREY_NO_SIMD)
 
-/* Which of 64 bytes are something, a bit each. */
+/* One bit for each of 64 bytes. */
 struct json_block {
     uint64_t quotes, escapes, opens, closes;
 };
@@ -162,7 +161,7 @@ static inline struct json_block json_look_at(const char *p)
     return block;
 }
 
-/* Each bit with all those below it, by exclusive or: between quotes it is 1. */
+/* Prefix xor: each bit becomes the parity of itself and all lower ones, 1 between quotes. */
 static inline uint64_t json_between(uint64_t quotes)
 {
     for (unsigned n = 1; n < 64; n *= 2)
@@ -171,12 +170,12 @@ static inline uint64_t json_between(uint64_t quotes)
 }
 
 /*
- * `p` stands at an opening bracket: behind the one that closes it, or NULL when there is none before `end`. Blocks are
- * looked at whole, which has no branch for each string; where there is an escape, it goes on step by step.
+ * `p` is at an opening bracket. Returns the position after its closing one, or NULL if there is none before `end`.
+ * Works on whole blocks, without a branch per string; at an escape it continues step by step.
  */
 static inline const char *json_skip_nested(const char *p, const char *end)
 {
-    uint64_t in_string = 0; /* all bits: the block begins in one */
+    uint64_t in_string = 0; /* all ones if the block begins inside a string */
     uint64_t n_open = 0;
     for (; p < end; p += 64) {
         const struct json_block block = json_look_at(p);

@@ -1,6 +1,6 @@
 /*
- * JSON in one pass. The window holds the bytes that are not consumed yet. A token that the window cuts is read again from
- * its start once the next bytes follow it, so every token is contiguous in memory and most are never copied.
+ * JSON in one pass. The window holds the unconsumed bytes. A token that is cut by the end of the window is read again
+ * from its start once more bytes follow, so every token is contiguous in memory and most are never copied.
  *
  *     window              at                          end
  *     | consumed          | "name": "aten::ad         "" (quotes added here, then padding)
@@ -91,7 +91,7 @@ marey_status marey__json_status(const struct marey__json *json, const char *path
                        marey__json_offset(json));
 }
 
-/* Move the bytes that are not consumed to the front, and make room for `len` bytes more. */
+/* Moves the unconsumed bytes to the front, and makes room for `len` more. */
 static bool make_room(struct marey__json *json, size_t len)
 {
     const size_t kept = (size_t)(json->end - json->at);
@@ -141,10 +141,10 @@ bool marey__json_refill(struct marey__json *json)
 
 /* ---- tokens ---- */
 
-/* Returned for a token that the window cuts. */
+/* Returned for a token that the end of the window cuts. */
 enum { CUT = -1 };
 
-/* `place`, which decides whether STRICT wants a comma. */
+/* `place`: decides whether STRICT expects a comma. */
 enum { FIRST, AFTER_COMMA, AFTER_VALUE };
 
 static bool is_strict(const struct marey__json *json)
@@ -172,7 +172,7 @@ static int open_level(struct marey__json *json, bool is_object)
     return is_object ? MAREY__JSON_OBJECT : MAREY__JSON_ARRAY;
 }
 
-/* After a value, or the end of one. */
+/* After a value or its end. */
 static void end_value(struct marey__json *json)
 {
     json->wants_key = in_object(json);
@@ -204,7 +204,7 @@ static bool has_controls(const char *text, size_t len)
     return found;
 }
 
-/* At an opening quote: `text`, and `at` after the string. */
+/* At an opening quote: sets `text`, and `at` after the string. */
 static int take_string(struct marey__json *json)
 {
     bool has_escapes = false;
@@ -265,7 +265,7 @@ static const char *skip_digits(const char *p, const char *end)
     return p;
 }
 
-/* Whether the text is a number by RFC 8259. */
+/* Whether the text is a number according to RFC 8259. */
 static bool is_plain_number(const char *p, const char *end)
 {
     p += p < end && *p == '-';
@@ -299,7 +299,7 @@ static bool is_number(const struct marey__json *json)
                   : is_plain_number(json->text, json->text + json->text_len);
 }
 
-/* A number, or one of the words for a value. */
+/* A number, or a literal name. */
 static int take_word(struct marey__json *json)
 {
     const char *p = json->at;
@@ -342,7 +342,7 @@ static int take_value(struct marey__json *json)
     return token;
 }
 
-/* Go to the next token strictly: past blanks and the comma that two values need between them. False for a mistake. */
+/* Skips blanks and, in strict mode, the comma required between two values. False on a mistake. */
 static bool take_comma(struct marey__json *json)
 {
     json->at = json_skip_spaces(json->at);
@@ -376,7 +376,7 @@ static int take_token(struct marey__json *json)
     return json->wants_key ? take_key(json) : take_value(json);
 }
 
-/* At the end of the bytes, where a token is cut or none begins. */
+/* At the end of the input, where a token is cut or none begins. */
 static enum marey__json_token end_of_bytes(struct marey__json *json)
 {
     if (json->mistake != NULL)
@@ -387,7 +387,7 @@ static enum marey__json_token end_of_bytes(struct marey__json *json)
     return marey__json_fail(json, "it ends in the middle");
 }
 
-/* Some editors put a mark of three bytes in front of UTF-8. */
+/* Some editors write a byte order mark in front of UTF-8. */
 static void skip_byte_order_mark(struct marey__json *json)
 {
     while (json->end - json->at < 3 && marey__json_refill(json))
@@ -405,13 +405,13 @@ enum marey__json_token marey__json_next(struct marey__json *json)
     for (;;) {
         const int token = take_token(json);
         if (MAREY_LIKELY(token != CUT)) {
-            /* The closing quote is consumed; a decoded text has its NUL already. */
+            /* The closing quote is consumed; decoded text already has its NUL. */
             if ((token == MAREY__JSON_KEY || token == MAREY__JSON_STRING) &&
                 json->text != json->decoded.data)
                 json->window[json->text + json->text_len - json->window] = '\0';
             return (enum marey__json_token)token;
         }
-        /* The word at the very end is whole once it is known that nothing follows. */
+        /* A word at the very end is complete once it is known that nothing follows. */
         if (!marey__json_refill(json) && (!json->is_last || json->mistake != NULL || *json->at == '"'))
             return end_of_bytes(json);
     }
@@ -439,7 +439,7 @@ char marey__json_peek(struct marey__json *json)
         else if (!take_comma(json))
             return '\0';
     } while (json->at == json->end && marey__json_refill(json));
-    /* A NUL byte in the text starts no token; any other byte that starts none says so too. */
+    /* NUL means the end, so return another invalid character for a NUL byte in the text. */
     return json->at == json->end ? '\0' : *json->at != '\0' ? *json->at : '\1';
 }
 
@@ -535,7 +535,7 @@ bool marey__json_read_flag(struct marey__json *json)
 
 /* ---- skipping: strings are stepped over and brackets counted, in a window that need not grow ---- */
 
-/* Go to the bracket that closes `n_open` of them, as far as the window goes; true when it is consumed. */
+/* Skips to the bracket that closes `n_open` of them, within the window; true if it was consumed. */
 static bool skip_brackets(struct marey__json *json, uint64_t *n_open)
 {
     const char *p = json->at, *end = json->end;
@@ -545,7 +545,7 @@ static bool skip_brackets(struct marey__json *json, uint64_t *n_open)
         const char *string_end =
             *p == '"' && p < end ? json_end_of_string(p + 1, end, &has_escapes) : p;
         if (p >= end || string_end >= end) {
-            json->at = p < end ? p : end; /* a string that is cut is read again, whole */
+            json->at = p < end ? p : end; /* a string that is cut is read again */
             return false;
         }
         p = string_end;
@@ -559,7 +559,7 @@ static bool skip_brackets(struct marey__json *json, uint64_t *n_open)
     return true;
 }
 
-/* The rest of the innermost object or array. */
+/* Skips the rest of the innermost object or array. */
 static bool skip_rest(struct marey__json *json)
 {
     if (is_strict(json)) {

@@ -17,7 +17,7 @@ static bool read_hex4(const char *p, const char *end, uint32_t *out)
     return true;
 }
 
-/* After "\u". Returns where it goes on; NULL when the four digits are missing. */
+/* After "\u". Returns the position after it, NULL if the four digits are missing. */
 static const char *decode_unicode(struct marey__buf *buf, const char *p, const char *end,
                                   unsigned rules)
 {

@@ -1,4 +1,7 @@
-/* Lets processes of the same user attach. Under Yama (kernel.yama.ptrace_scope 1) a process may name who; else any may. */
+/*
+ * Allows processes of the same user to attach. Under Yama (kernel.yama.ptrace_scope 1) a process may name the tracer;
+ * without Yama any may attach.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,10 +11,10 @@
 #include "base/internal.h"
 #include <marey/switchboard.h>
 
-/* Who may attach, as prctl takes it; 0: nobody was named. Written by marey_allow_attach, read by a forked child. */
+/* The allowed pid as prctl takes it; 0: none. Written by marey_allow_attach, read by a forked child. */
 static _Atomic unsigned long allowed;
 
-/* What the kernel was told is of one process and not of its children, workers of data loaders among them. */
+/* The permission applies to one process and not to its children, such as workers of data loaders. */
 static void allow_again(void)
 {
     const unsigned long who = atomic_load_explicit(&allowed, memory_order_relaxed);
@@ -24,7 +27,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, allow_again);
 }
 
-/* kernel.yama.ptrace_scope; -1 where the kernel has no Yama. */
+/* kernel.yama.ptrace_scope; -1 without Yama. */
 static int yama_scope(void)
 {
     char text[16];

@@ -1,7 +1,7 @@
 /*
  * A second copy of libmarey in one process (a wheel's and the system's, a vendored one) would be a second switchboard:
- * half of the program would record somewhere else, or nowhere. So each copy looks at load whether another was there
- * before, and if so stays off and says which two files they are.
+ * half of the program would be recorded elsewhere or not at all. So each copy checks at load whether another was loaded
+ * before, and if so stays off and reports the two files.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -12,7 +12,7 @@
 
 static char my_path[PATH_MAX], earlier_path[PATH_MAX];
 
-/* Is the object loaded from `path` a libmarey other than this one? */
+/* Whether the object loaded from `path` is another libmarey. */
 static bool is_other_copy(const char *path)
 {
     if (strstr(marey__base_name(path), "marey") == NULL)
@@ -22,7 +22,7 @@ static bool is_other_copy(const char *path)
         return false;
     Dl_info info;
     const void *abi = dlsym(handle, "marey_abi");
-    /* A tool or an extension that merely needs libmarey finds our own symbol, or that of yet another file. */
+    /* In a tool or extension that only links to libmarey, the symbol is ours or that of a third file. */
     const bool is_other = abi != NULL && abi != (const void *)(uintptr_t)marey_abi &&
                           dladdr(abi, &info) != 0 && info.dli_fname != NULL &&
                           strcmp(info.dli_fname, path) == 0;

@@ -1,4 +1,7 @@
-/* One count of iterations for a process, with any driver. Not on a hot path: the lock is released before any call or write. */
+/*
+ * The process-wide count of iterations, for any driver. Not on a hot path: the lock is released before any call or
+ * write.
+ */
 #include <pthread.h>
 #include <string.h>
 
@@ -11,17 +14,16 @@ typedef const struct marey__iteration_subscriber *subscriber_list[MAX_SUBSCRIBER
 static struct {
     pthread_mutex_t lock; /* guards everything below */
     uint64_t n_finished, n_warmup, n_epochs;
-    uint64_t warmup_end; /* the number of the first iteration that is measured */
-    uint64_t begin_ns;   /* of the iteration that runs, CLOCK_MONOTONIC; 0: not known */
-    bool is_begun; /* by its driver, so that epochs and phases within it do not begin it anew */
+    uint64_t warmup_end; /* number of the first measured iteration */
+    uint64_t begin_ns;   /* of the running iteration, CLOCK_MONOTONIC; 0: unknown */
+    bool is_begun;       /* by its driver, so that epochs and phases within it do not restart it */
     bool in_epoch;
-    marey_id phase;    /* 0: none */
-    uint64_t epoch_ns; /* when the open epoch began */
-    uint64_t phase_ns; /* up to when `epoch` knows the phases */
-    struct marey_epoch_times epoch,
-        last_epoch; /* the open one; the last that ended, where `has_last` */
+    marey_id phase;                             /* 0: none */
+    uint64_t epoch_ns;                          /* start of the open epoch */
+    uint64_t phase_ns;                          /* phase times in `epoch` are complete up to here */
+    struct marey_epoch_times epoch, last_epoch; /* the open one; the last ended one, if `has_last` */
     bool has_last;
-    uint32_t informed_recording; /* the recording that knows of the epoch and the phase */
+    uint32_t informed_recording; /* the recording that has the epoch and the phase */
     marey_driver driver;         /* NULL before the first iteration */
     subscriber_list subscribers;
 } counter = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -42,7 +44,7 @@ static void put(enum marey_record_type type, const uint64_t *words, size_t n)
     put(MAREY_RECORD_##type, (const uint64_t[]){__VA_ARGS__},                                      \
         sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-/* A recording that began inside an epoch or a phase learns of it before anything else. */
+/* A recording that started inside an epoch or phase first gets their begin events. */
 static void put_surroundings(void)
 {
     if (!marey_enabled())
@@ -67,7 +69,7 @@ static marey_driver named(marey_driver driver)
     return driver != NULL ? driver : "a driver without a name";
 }
 
-/* Whether `driver` may count. The lock is held. */
+/* Whether `driver` may count. Caller holds the lock. */
 static bool is_driver(marey_driver driver)
 {
     return counter.driver == NULL || strcmp(counter.driver, driver) == 0;
@@ -88,7 +90,7 @@ void marey_iteration_begin_by(marey_driver driver)
         PUT(ITERATION_BEGIN, number);
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void count_one(struct marey__iteration_event *it, double samples)
 {
     const uint64_t now = now_ns();
@@ -175,7 +177,7 @@ void marey__iteration_tell_step(uint64_t n)
 
 /* ---- warm-up ---- */
 
-/* Set where it ends, and notify subscribers if that changes what the present one is. Takes the lock. */
+/* Sets the end of warm-up, and notifies subscribers if that changes the running iteration. Takes the lock. */
 static void set_warmup_end(uint64_t end, bool only_later)
 {
     subscriber_list subscribers;
@@ -214,14 +216,14 @@ static void tell_epoch_edge(void)
             subscribers[i]->epoch_edge();
 }
 
-/* Where an iteration may begin that nobody begins; the lock is held. */
+/* Begins an iteration implicitly, unless the driver has. Caller holds the lock. */
 static void begin_here(uint64_t now)
 {
     if (!counter.is_begun)
         counter.begin_ns = now;
 }
 
-/* Where the epoch has a phase, which may have begun at several sites; behind the last when it is new. */
+/* The index of the phase in the epoch, whose sites may differ; one past the last if it is new. */
 static uint32_t find_phase(const struct marey_epoch_times *epoch, marey_id phase)
 {
     uint32_t i = 0;
@@ -239,7 +241,7 @@ static uint32_t find_phase(const struct marey_epoch_times *epoch, marey_id phase
     return i;
 }
 
-/* The open phase has lasted until now: the epoch takes note. The lock is held. */
+/* Adds the time of the open phase up to now to the epoch. Caller holds the lock. */
 static void go_on(uint64_t now)
 {
     struct marey_epoch_times *epoch = &counter.epoch;
@@ -263,7 +265,7 @@ static void end_times(uint64_t now)
     counter.has_last = true;
 }
 
-/* `at` NULL: count on. */
+/* `at` NULL: the next number. */
 static void begin_epoch(const uint64_t *at)
 {
     put_surroundings();
@@ -365,7 +367,7 @@ void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subs
 
 /* ---- forgetting, forks, options ---- */
 
-/* All but who listens. The lock is held. */
+/* Resets everything but the subscribers. Caller holds the lock. */
 static void forget(void)
 {
     counter.n_finished = counter.n_warmup = counter.n_epochs = counter.warmup_end = 0;
@@ -378,7 +380,7 @@ static void forget(void)
 
 void marey_iteration_reset(void)
 {
-    set_warmup_end(0, false); /* subscribers learn that warm-up is over */
+    set_warmup_end(0, false); /* notify subscribers that warm-up is over */
     MAREY__HOLD(&counter.lock);
     forget();
 }
@@ -398,7 +400,7 @@ static void after_fork(bool in_child)
 /* ---- what the switchboard calls ---- */
 
 struct iteration_settings {
-    uint32_t given; /* not 0: `warmup` */
+    uint32_t given; /* not 0: `warmup` was given */
     uint64_t warmup;
 };
 static const struct marey__option options[] = {

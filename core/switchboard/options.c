@@ -1,4 +1,4 @@
-/* Options by name: the recording's own, and those of the registered instruments. */
+/* Options by name: the recording's and those of the registered instruments. */
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static bool is_within(uint64_t value, const struct marey__option *o)
     return value >= o->least && (o->most == 0 || value <= o->most);
 }
 
-/* Set the option's field in `settings`; false when `text` is not a value of it. */
+/* Sets the option's field in `settings`; false if `text` is not a valid value. */
 static bool set_option(const struct marey__option *o, void *settings, const char *text)
 {
     void *const field = (char *)settings + o->offset;
@@ -109,7 +109,7 @@ static bool set_option(const struct marey__option *o, void *settings, const char
     return false;
 }
 
-/* Any of the wrapper's options, also one that says no, switches the wrapper on. */
+/* Any of the wrapper's options, even with value no, switches the wrapper on. */
 static bool set_wrapper_bit(struct marey__settings *s, const char *text, uint32_t bit)
 {
     bool value;
@@ -173,7 +173,7 @@ static const struct marey__option own_options[] = {
 
 /* ---- all tables, one after the other ---- */
 
-/* Table number `i`, with the settings it sets inside `s` (may be NULL); false past the last. */
+/* The `i`-th table, with its settings inside `s` (may be NULL); false past the last. */
 static bool table_at(size_t i, struct marey__settings *s, const struct marey__option **options,
                      size_t *n, void **settings)
 {

@@ -1,15 +1,15 @@
 /*
- * Training steps of a program that does not count them. Hooks report hints: an optimizer update, a request for a batch, a
- * batch. Each is recorded; how a reader derives steps from them is the plan, a text of the log that is written again when
- * it changes:
+ * Training steps of a program that does not count them. Hooks report hints: an optimizer update, a request for a batch,
+ * a batch. Each is recorded. The plan, a string in the log that is written again when it changes, defines how readers
+ * derive steps:
  *
  *   updates 0:1           each update ends a step
  *   updates 0:1,40:2      from update 40 on, every second one does (two optimizers that alternate)
  *   batches               no updates: a step lasts from the request for a batch to the next request
  *   driver NAME           the program or a callback counts iterations; hints are ignored
  *
- * The period of the updates is that of the sequence of optimizers. It is learned here because only the whole sequence
- * shows it, and a reader sees hints one at a time.
+ * The period of updates is that of the sequence of optimizers. It is learned here because that needs the whole
+ * sequence, and a reader sees one hint at a time.
  */
 #include <pthread.h>
 #include <string.h>
@@ -18,15 +18,15 @@
 
 enum {
     MAX_OPTIMIZERS = 4096,
-    MAX_CANDIDATES = 64,   /* periods that are tried at one place */
-    MAX_LEARNED = 1 << 20, /* updates that are kept to learn from */
-    LEARN_ALWAYS = 512, /* up to here a surprise is learned from at once, later after a tenth more */
+    MAX_CANDIDATES = 64,   /* periods to try at one position */
+    MAX_LEARNED = 1 << 20, /* updates kept for learning */
+    LEARN_ALWAYS = 512, /* below this, learn from every surprise; later only after 10 % more updates */
 };
 
 static struct {
     pthread_mutex_t lock; /* guards everything below */
     bool is_on;           /* auto=1. Atomic: read without the lock */
-    uint64_t *optimizers; /* by number: who they are */
+    uint64_t *optimizers; /* by number: their addresses */
     size_t n_optimizers, optimizers_cap;
     uint16_t *updates; /* numbers of optimizers, in order */
     size_t n_kept, updates_cap, n_learned;
@@ -91,7 +91,10 @@ static size_t run_of(size_t from, size_t period)
     return MAREY__MIN(i, steps.n_kept) - from;
 }
 
-/* The period that explains most updates from `from` on, seen at least twice; else 1, which holds while one optimizer goes on. */
+/*
+ * The period that explains most updates from `from` on, seen at least twice; else 1, valid while the optimizer does not
+ * change.
+ */
 static size_t best_period(size_t from, size_t *run)
 {
     size_t best = 1, tried = 0;
@@ -122,7 +125,7 @@ static void learn(void)
     steps.n_learned = steps.n_kept;
 }
 
-/* Whether the newest update is what the plan expects. */
+/* Whether the newest update matches the plan. */
 static bool is_expected(void)
 {
     const struct marey__step_plan *plan = &steps.plan;
@@ -144,7 +147,7 @@ static uint16_t number_of(uint64_t who)
     return (uint16_t)(steps.n_optimizers - 1);
 }
 
-/* True when the plan has changed. */
+/* True if the plan has changed. */
 static bool take_update(uint64_t who)
 {
     const struct marey__step_plan before = steps.plan;
@@ -158,7 +161,7 @@ static bool take_update(uint64_t who)
 
 /* ---- hints ---- */
 
-/* Whether a step ends by this hint, as far as the plan goes now. The lock is held. */
+/* Whether a step ends with this hint, according to the current plan. Caller holds the lock. */
 static bool take_hint(enum marey_step_hint what, uint64_t who, bool *plan_changed)
 {
     bool ends = false;

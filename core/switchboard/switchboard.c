@@ -1,4 +1,4 @@
-/* The enable word, start and stop, the environment, and what happens at load, at fork and at exit. */
+/* The enable word, start and stop, the environment, and the actions at load, fork and exit. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "record/internal.h"
 #include "switchboard/internal.h"
 
-/* A page of its own, so that the kernel can hand a child zeros in its place: whatever makes the child, it starts off. */
+/* On a page of its own, which the kernel replaces by zeros in a child: however a child is made, it starts off. */
 __attribute__((aligned(4096))) uint32_t marey_switch[1024];
 
 static struct marey__record *const record = &marey__record;
 
-/* A path that stays right when the program changes its directory. */
+/* An absolute path, valid after the program changes its directory. */
 static marey_status make_absolute(char *out, size_t size, const char *path)
 {
     char cwd[PATH_MAX];
@@ -55,8 +55,8 @@ static marey_status settle(struct marey__settings *s, const struct marey_options
 /* ---- instruments ---- */
 
 enum { MAX_INSTRUMENTS = 16 };
-static const struct marey__instrument *instruments[MAX_INSTRUMENTS]; /* do not change once loaded */
-static size_t settings_at[MAX_INSTRUMENTS]; /* where their settings are, in 8-byte words */
+static const struct marey__instrument *instruments[MAX_INSTRUMENTS]; /* constant after loading */
+static size_t settings_at[MAX_INSTRUMENTS]; /* offsets of their settings, in 8-byte words */
 static size_t n_instruments, n_settings_words;
 
 void marey__instrument_register(const struct marey__instrument *instrument)
@@ -82,7 +82,7 @@ const void *marey__settings_of(const struct marey__settings *s,
     return &s->of_instruments[settings_at[i]];
 }
 
-/* Under `marey run` or MAREY, the program's first start joins the recording that is on. Returns true if it does. */
+/* Under `marey run` or MAREY, the program's first start joins the open recording. Returns true if it does. */
 static bool join_environment(const struct marey__settings *wanted)
 {
     MAREY__HOLD(&record->lock);
@@ -123,7 +123,7 @@ void marey__wrapper_switch_off(void)
     __atomic_fetch_and(&marey_switch[0], ~wrapper_bits, __ATOMIC_RELEASE);
 }
 
-/* What the options say about instruments that need no recording. */
+/* Options of instruments that need no recording. */
 static void configure_instruments(const struct marey__settings *s)
 {
     marey__nvtx_expect(s->nvtx_out);
@@ -172,7 +172,7 @@ static marey_status stop(const char *how)
     const marey_status st = marey__record_close(how);
     if (was_open && st == MAREY_OK && marey__record_family_is_open() &&
         marey_recording_finalize(path) != MAREY_OK) {
-        /* Children that died are finalized in passing; readers of the recording try again and report errors. */
+        /* Finalizing dead children here is optional; readers of the recording try again and report errors. */
     }
     marey__say_suppressed();
     marey__lane_resume(lane);
@@ -197,7 +197,7 @@ void marey_reset(void)
     for (size_t i = 0; i < n_instruments; i++)
         if (instruments[i]->reset != NULL)
             instruments[i]->reset();
-    if ((marey_on() & MAREY_ON_NVTX) == 0) /* a tool waits for the ends of what is on the stacks */
+    if ((marey_on() & MAREY_ON_NVTX) == 0) /* a tool needs the ends of the ranges on the stacks */
         marey__stack_needed(0);
 }
 
@@ -211,7 +211,7 @@ const char *marey_recording_path(void)
     return record->path;
 }
 
-/* Hold the recording's lock up to the end of the block, with this thread's lane set aside. */
+/* Holds the recording's lock until the end of the block, with this thread's lane set aside. */
 #define HOLD_RECORD() struct marey__lane *const lane_ MAREY__FINALLY(leave) = enter()
 static struct marey__lane *enter(void)
 {
@@ -226,7 +226,7 @@ static void leave(struct marey__lane *const *lane)
     marey__lane_resume(*lane);
 }
 
-/* Add to what the log says of the process, if there is a log by now. Frees `texts`; the lock is held. */
+/* Appends to the log's description of the process, if there is a log. Frees `texts`. Caller holds the lock. */
 static void append_to_log(struct marey__buf *texts)
 {
     if (record->state == MAREY__RECORD_OPEN &&
@@ -260,7 +260,7 @@ void marey_rank_get(int *rank, int *world_size)
 {
     struct marey__launch launch = {.rank = -1, .world_size = -1};
     HOLD_RECORD();
-    if (record->state != MAREY__RECORD_OPEN) /* an open one has what they said then, and nothing later */
+    if (record->state != MAREY__RECORD_OPEN) /* an open one keeps the options it started with */
         marey__identity_launch(&launch);
     *rank = record->settings.rank >= 0 ? record->settings.rank : launch.rank;
     *world_size = record->settings.world_size >= 0 ? record->settings.world_size : launch.world_size;
@@ -321,7 +321,7 @@ void marey_counts_get(struct marey_counts *out)
 
 /* ---- load, fork, exit ---- */
 
-/* The child finds the enable word wiped. What was on, and what its one thread has begun, stays so. */
+/* The child finds the enable word zeroed, so it is restored from here: instruments stay on, open ranges stay open. */
 static uint32_t word_at_fork;
 
 static void before_fork(void)
@@ -357,7 +357,7 @@ static void after_fork_in_child(void)
     instruments_after_fork(true);
 }
 
-/* MAREY=RUN.marey: on from the first event on; without one there is no log. MAREY_OPTIONS counts without MAREY as well. */
+/* MAREY=RUN.marey: on from the first event; without an event there is no log. MAREY_OPTIONS applies without MAREY too. */
 static void start_by_environment(void)
 {
     const char *path = getenv("MAREY");
@@ -385,7 +385,7 @@ __attribute__((constructor)) static void load(void)
     start_by_environment();
 }
 
-static bool is_ending; /* written by the thread that ends the process */
+static bool is_ending; /* written by the exiting thread */
 
 bool marey__process_is_ending(void)
 {

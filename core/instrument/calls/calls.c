@@ -1,4 +1,4 @@
-/* Profiles and their threads; what a fork does to them. */
+/* Profiles, their threads, and forks. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -10,7 +10,7 @@
 static struct {
     pthread_mutex_t lock; /* guards all */
     struct marey_calls *first;
-    int64_t forking; /* the thread that forks */
+    int64_t forking; /* the forking thread */
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool marey__calls_spend(struct marey_calls *calls, size_t bytes, bool must)
@@ -32,23 +32,23 @@ struct calls_settings {
 };
 static const struct marey__instrument instrument;
 
-#define PERIOD_NS UINT64_C(5000000000) /* between two times */
+#define PERIOD_NS UINT64_C(5000000000) /* between two writes */
 
 static struct {
-    pthread_mutex_t lock;      /* guards all */
-    struct marey_calls *calls; /* NULL: none */
+    pthread_mutex_t lock;      /* guards everything */
+    struct marey_calls *calls; /* the recorded profile, or NULL */
     uint64_t written_ns;
-    struct calls_settings asked; /* by options, for a profile that goes into the recording */
-    uint32_t turn; /* odd while there is one, another for each. Written under the lock, loaded anywhere */
+    struct calls_settings asked; /* options for a recorded profile */
+    uint32_t turn; /* odd while one is recorded; changes with each. Written under the lock, loaded anywhere */
 } recorded = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The calling thread in the profile of that turn. */
+/* The calling thread's data in the profile of that turn. */
 static __thread struct {
     struct marey_calls_thread *thread;
     uint32_t turn;
 } self __attribute__((tls_model("initial-exec")));
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void set_recorded(struct marey_calls *calls)
 {
     if (recorded.calls != calls)
@@ -56,7 +56,7 @@ static void set_recorded(struct marey_calls *calls)
     recorded.calls = calls;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void write_cost(struct marey_calls *calls)
 {
     const uint64_t cost_ps = __atomic_load_n(&calls->cost_ps, __ATOMIC_RELAXED);
@@ -69,7 +69,7 @@ static void write_cost(struct marey_calls *calls)
         marey__record_text(MAREY__KEY_CALLS_COST, MAREY__COST_UNKNOWN);
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void write_now(void)
 {
     if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) != MAREY__RECORD_OPEN ||
@@ -82,7 +82,7 @@ static void write_now(void)
     recorded.written_ns = marey__clock_ns(CLOCK_MONOTONIC);
 }
 
-/* By the flush thread, which goes by when somebody else is at it. */
+/* Called by the flush thread, which skips its turn if another thread holds the lock. */
 static void visit(void)
 {
     if (pthread_mutex_trylock(&recorded.lock) != 0)
@@ -103,7 +103,7 @@ marey_status marey_calls_record(struct marey_calls *calls)
     if (is_free) {
         marey__calls_append_reset(calls);
         set_recorded(calls);
-        write_now(); /* so that a reader of the log of a process that is killed soon knows what is missing */
+        write_now(); /* so that the log of a process killed soon still records what is missing */
     }
     pthread_mutex_unlock(&recorded.lock);
     if (!is_free)
@@ -112,7 +112,7 @@ marey_status marey_calls_record(struct marey_calls *calls)
     return MAREY_OK;
 }
 
-/* This profile is no longer recorded. */
+/* Stops recording this profile. */
 static void record_end(struct marey_calls *calls, bool is_written)
 {
     MAREY__HOLD(&recorded.lock);
@@ -157,7 +157,7 @@ int marey_calls_asked_get(struct marey_calls_asked *out)
 
 /* ---- the calling thread ---- */
 
-/* A new thread of a profile, called by that thread. */
+/* Registers a new thread of a profile; called by that thread. */
 static void record_thread(struct marey_calls_thread *thread)
 {
     MAREY__HOLD(&recorded.lock);
@@ -184,7 +184,7 @@ static enum marey__calls_timer timer_of(uint32_t flags)
         return MAREY__TIMER_USER;
     if (flags & MAREY_CALLS_CPU)
         return MAREY__TIMER_CPU;
-    /* Ticks of the recording, where one is open: it has chosen its clock. One that is yet to open has not. */
+    /* Use the recording's ticks if one is open: its clock is chosen then, not before. */
     const bool is_open =
         __atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN;
     const bool is_tsc = is_open ? marey__clock_is_tsc : marey__clock_is_trusted();
@@ -327,7 +327,7 @@ void marey_calls_counts_get(struct marey_calls *calls, struct marey_calls_counts
 
 double marey_calls_ns_per_tick(const struct marey_calls *calls)
 {
-    enum { ENOUGH_NS = 1000000 }; /* between two moments, for a rate that is good to 1e-4 */
+    enum { ENOUGH_NS = 1000000 }; /* between two clock samples, for a rate accurate to 1e-4 */
     if (calls->timer != MAREY__TIMER_TSC)
         return calls->timer == MAREY__TIMER_MONOTONIC ? 1.0 : calls->ns_per_tick;
     struct marey__moment now;
@@ -346,7 +346,7 @@ static void before_fork(void)
     registry.forking = (int64_t)syscall(SYS_gettid);
 }
 
-/* The thread that forked, of those with its id the latest: the system gives ids again. NULL: not known here. */
+/* The forking thread: the latest with its id, as ids are reused. NULL if the profile has none. */
 static struct marey_calls_thread *forking_thread(const struct marey_calls *calls)
 {
     struct marey_calls_thread *found = NULL;
@@ -356,7 +356,10 @@ static struct marey_calls_thread *forking_thread(const struct marey_calls *calls
     return found;
 }
 
-/* The child has one thread, and nothing to report so far. The thread that held a profile's lock does not exist here. */
+/*
+ * The child has one thread and starts with empty results. A parent thread that held a profile's lock does not exist
+ * here.
+ */
 static void start_anew(struct marey_calls *calls)
 {
     struct marey_calls_thread *const left = forking_thread(calls);
@@ -386,7 +389,7 @@ static void after_fork(bool in_child)
          calls = calls->next)
         start_anew(calls);
     pthread_mutex_unlock(&registry.lock);
-    /* The child's log has nothing of the profile; it is opened on request, or with an event. */
+    /* The child's log has nothing of the profile; it is written on request or with the next event. */
     if (in_child)
         pthread_mutex_init(&recorded.lock, NULL);
 }

@@ -1,4 +1,4 @@
-/* Functions and signatures by number, found again by their texts. */
+/* Functions and signatures by number, found by their strings. */
 #include <string.h>
 
 #include "instrument/calls/internal.h"
@@ -14,7 +14,7 @@ static uint32_t hash_of_name(const struct marey_calls_function *f)
     return (uint32_t)hash_text(hash_text(hash, f->file), f->module);
 }
 
-/* Count what the index grows by against the budget. Returns false on out of memory. */
+/* Charges the growth of the index to the budget. Returns false on out of memory. */
 static bool put(struct marey_calls *calls, struct marey__index *index, uint32_t hash, uint32_t number)
 {
     const size_t n_slots = index->n_slots;
@@ -37,7 +37,7 @@ static bool is_same_name(const struct marey_calls_function *a, const struct mare
            strcmp(a->module, b->module) == 0;
 }
 
-/* The texts of a function in one piece of memory, which begins with the name. */
+/* Copies a function's strings into one allocation, which begins with the name. */
 static bool copy_texts(struct marey_calls *calls, const struct marey_calls_function *from,
                        struct marey_calls_function *to)
 {
@@ -56,7 +56,7 @@ static bool copy_texts(struct marey_calls *calls, const struct marey_calls_funct
     return true;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static uint32_t add_function(struct marey_calls *calls, const struct marey_calls_function *wanted)
 {
     const size_t cap = calls->names_cap;
@@ -112,7 +112,7 @@ int marey_calls_function_get(struct marey_calls *calls, uint32_t number,
 
 /* ---- signatures ---- */
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static uint32_t add_signature(struct marey_calls *calls, struct marey__calls_text wanted)
 {
     const size_t cap = calls->texts_cap;

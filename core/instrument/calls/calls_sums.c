@@ -1,13 +1,16 @@
-/* Sums over paths: by function, and by function and caller. The walk counts how often a row is open: that is recursion. */
+/*
+ * Sums over paths: by function, and by function and caller. The walk counts how often a row is open, to detect
+ * recursion.
+ */
 #include <string.h>
 
 #include "base/internal.h"
 #include "instrument/calls/internal.h"
 
-/* A row while it is made. */
+/* A row under construction. */
 struct row {
     struct marey_calls_row sums;
-    uint32_t n_open; /* on the way down to where the walk is */
+    uint32_t n_open; /* on the current path of the walk */
 };
 
 struct row_set {
@@ -16,11 +19,11 @@ struct row_set {
     struct marey__key_map by_names;
 };
 
-/* A node of any thread; parents come before their children. */
+/* A node of any thread; parents precede their children. */
 struct visit {
     const struct marey__calls_node *node;
-    uint32_t parent, first_child, next_sibling; /* from 1; 0: none */
-    uint32_t row, pair;                         /* from 1; 0: none */
+    uint32_t parent, first_child, next_sibling; /* 1-based; 0: none */
+    uint32_t row, pair;                         /* 1-based; 0: none */
 };
 
 struct walk {
@@ -30,7 +33,7 @@ struct walk {
     bool by_signature;
 };
 
-/* The number of the row with the names of `key`, from 1; 0 on out of memory. */
+/* The 1-based number of the row with the names of `key`; 0 on out of memory. */
 static uint32_t row_of(struct row_set *set, const struct marey_calls_row *key)
 {
     return marey__key_map_number(&set->by_names, &set->rows, &set->n, &set->cap, sizeof *set->rows,
@@ -39,7 +42,7 @@ static uint32_t row_of(struct row_set *set, const struct marey_calls_row *key)
 
 /* ---- the tree as an array ---- */
 
-/* The index of a node in the array, by number. */
+/* `places` maps a node's number to its index. */
 static marey_status gather_nodes(struct marey_calls *calls, struct walk *walk, uint32_t *places)
 {
     size_t n = 0;
@@ -73,7 +76,7 @@ static struct marey_calls_row key_of(const struct walk *walk, const struct visit
     return key;
 }
 
-/* Join children to parents, and each node to its rows. */
+/* Links children to parents, and nodes to rows. */
 static marey_status link_nodes(struct walk *walk, const uint32_t *places, uint32_t *first_root)
 {
     for (size_t i = walk->n; i > 0; i--) {
@@ -143,7 +146,7 @@ static void walk_from(struct walk *walk, uint32_t at)
     }
 }
 
-/* The sums of rows that have any, in place. */
+/* Moves the non-empty rows' sums to an array. */
 static struct marey_calls_row *take_rows(struct row_set *set, size_t *n)
 {
     struct marey_calls_row *const out = marey__calloc(set->n + 1, sizeof *out);
@@ -153,7 +156,7 @@ static struct marey_calls_row *take_rows(struct row_set *set, size_t *n)
     return out;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static marey_status add_up(struct marey_calls *calls, struct walk *walk, struct marey_calls_rows *out)
 {
     uint32_t *const places MAREY__FREED = marey__calloc((size_t)calls->last_node + 1, sizeof *places);

@@ -1,9 +1,9 @@
-/* A thread's stack and its nodes: what happens at each call. */
+/* A thread's stack and nodes: the work at each call. */
 #include <string.h>
 
 #include "instrument/calls/internal.h"
 
-enum { STACK = 64, SLOTS = 64, LINE = 64 }; /* a thread with few calls takes some 8 KiB */
+enum { STACK = 64, SLOTS = 64, LINE = 64 }; /* 8 KiB for a thread with few calls */
 
 __thread void *marey_calls_own;
 
@@ -11,7 +11,7 @@ __thread void *marey_calls_own;
 
 static uint64_t cpu_ns(int64_t tid)
 {
-    /* The kernel's name for the clock of a thread; it answers for those of this process, while they live. */
+    /* The kernel's id for the CPU clock of a thread of this process; valid while the thread lives. */
     const clockid_t clock = (clockid_t)((~(uint32_t)tid << 3) | 6u);
     struct timespec ts;
     if (clock_gettime(clock, &ts) != 0)
@@ -24,7 +24,7 @@ uint64_t marey__calls_now(struct marey_calls_thread *thread)
     if (thread->timer != MAREY__TIMER_CPU)
         return marey__clock_ticks_of(thread->timer == MAREY__TIMER_TSC);
     const uint64_t now = cpu_ns(thread->tid);
-    return MAREY__MAX(now, thread->last); /* one that has ended has no clock any more */
+    return MAREY__MAX(now, thread->last); /* an ended thread has no clock */
 }
 
 static uint64_t now_cpu(struct marey_calls_thread *thread)
@@ -88,14 +88,14 @@ static bool add_chunk(struct marey_calls_thread *thread, bool must)
     struct marey__calls_chunk *const chunk =
         (struct marey__calls_chunk *)(block + (-(uintptr_t)block & (LINE - 1)));
     chunk->block = block;
-    /* Release: meets the acquire of who walks the nodes. */
+    /* Release: pairs with the acquire of readers that walk the nodes. */
     __atomic_store_n(thread->last_chunk != NULL ? &thread->last_chunk->next : &thread->chunks,
                      chunk, __ATOMIC_RELEASE);
     thread->last_chunk = chunk;
     return true;
 }
 
-/* A new node; NULL past the budget, unless it `must` be, or without memory. */
+/* A new node; NULL on out of memory or, unless `must`, over the budget. */
 static struct marey__calls_node *add_node(struct marey_calls_thread *thread, uint32_t parent,
                                           uint32_t function, uint32_t signature, bool must)
 {
@@ -112,12 +112,12 @@ static struct marey__calls_node *add_node(struct marey_calls_thread *thread, uin
     *slot_of(thread, parent, function, signature) = node;
     thread->n_used++;
     __atomic_fetch_add(&thread->calls->n_nodes, 1, __ATOMIC_RELAXED);
-    /* Release: meets the acquire of who walks the nodes. */
+    /* Release: pairs with the acquire of readers that walk the nodes. */
     __atomic_store_n(&thread->n_nodes, thread->n_nodes + 1, __ATOMIC_RELEASE);
     return node;
 }
 
-/* The node of a path for which there is no room: one for each function and signature, for all callers. */
+/* The node for paths over the budget: one per function and signature, for all callers. */
 static struct marey__calls_node *other_child(struct marey_calls_thread *thread, uint32_t function,
                                              uint32_t signature)
 {
@@ -132,7 +132,7 @@ static struct marey__calls_node *other_child(struct marey_calls_thread *thread, 
     return node != NULL ? node : other;
 }
 
-/* Out of line: the callee is another one than last time. */
+/* The slow path: the callee differs from the last one. */
 __attribute__((noinline)) static struct marey__calls_node *
 child_of(struct marey_calls_thread *thread, struct marey__calls_node *parent, uint32_t function,
          uint32_t signature)
@@ -185,7 +185,7 @@ static inline bool is_call_of(const struct marey__calls_node *node, uint32_t fun
     return node != NULL && node->function == function && node->signature == signature;
 }
 
-/* Find the callee's node and put it on the stack; NULL when there is no room. */
+/* Finds the callee's node and pushes it; NULL if there is no room. */
 static inline struct marey__calls_frame *push(struct marey_calls_thread *thread, uint32_t function,
                                               uint32_t signature, bool is_resumed)
 {
@@ -202,17 +202,17 @@ static inline struct marey__calls_frame *push(struct marey_calls_thread *thread,
     return put_frame(thread, node, function, is_resumed);
 }
 
-/* The innermost call ends. */
+/* Ends the innermost call. */
 static inline void pop(struct marey_calls_thread *thread, uint64_t now)
 {
     const struct marey__calls_frame *const frame = thread->top;
     struct marey__calls_sums *const sums = &frame->node->sums;
     const uint64_t total =
-        now > frame->start ? now - frame->start : 0; /* a user's clock may go back */
+        now > frame->start ? now - frame->start : 0; /* a user's clock may go backwards */
     const uint64_t self = total > frame->callees ? total - frame->callees : 0;
     const uint32_t sequence = thread->sequence;
     __atomic_store_n(&thread->sequence, sequence + 1, __ATOMIC_RELAXED);
-    /* Release, each: a reader that sees one of these sees that the sequence is odd. */
+    /* Release for each: a reader that sees one of these stores sees the odd sequence. */
     __atomic_store_n(&sums->calls, sums->calls + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&sums->self, sums->self + self, __ATOMIC_RELEASE);
     __atomic_store_n(&sums->total, sums->total + total, __ATOMIC_RELEASE);
@@ -228,7 +228,7 @@ static inline void pop(struct marey_calls_thread *thread, uint64_t now)
     thread->top->callees += total;
 }
 
-/* The function that ends is not the innermost: some that began after it never reported their end, or it is not there. */
+/* The function that ends is not the innermost: either later ones never reported their end, or it is not on the stack. */
 __attribute__((noinline)) static void pop_to(struct marey_calls_thread *thread, uint32_t function,
                                              uint64_t now)
 {
@@ -251,7 +251,7 @@ static inline void leave(struct marey_calls_thread *thread, uint32_t function, u
         pop(thread, now);
 }
 
-/* The clock is read last when a call begins and first when it ends: what this costs is the caller's. */
+/* The clock is read last at a call's begin and first at its end: the cost of this code goes to the caller. */
 __attribute__((noinline)) static void enter_slowly(struct marey_calls_thread *thread,
                                                    uint32_t function, uint32_t signature)
 {
@@ -260,7 +260,7 @@ __attribute__((noinline)) static void enter_slowly(struct marey_calls_thread *th
         frame->start = now_here(thread);
 }
 
-/* Unusual cases are recognized first and go elsewhere, so that the usual way calls nothing and saves no registers. */
+/* Rare cases branch out first, so that the common path makes no calls and saves no registers. */
 void marey_calls_enter(struct marey_calls_thread *thread, uint32_t function, uint32_t signature)
 {
     struct marey__calls_node *const node = thread->top->node->last_child;
@@ -338,7 +338,7 @@ bool marey__calls_tree_init(struct marey_calls_thread *thread)
     thread->top = thread->stack;
     thread->limit = thread->stack + STACK - 1;
     thread->stack->node = &thread->root;
-    thread->stack->function = UINT32_MAX; /* no function's number, so that none can end it */
+    thread->stack->function = UINT32_MAX; /* not a function's number, so nothing ends it */
     return true;
 }
 
@@ -377,7 +377,7 @@ bool marey__calls_sums_get(const struct marey_calls_thread *thread,
     const struct marey__calls_sums *const sums = &node->sums;
     for (int i = 0; i < TRIES; i++) {
         const uint32_t before = __atomic_load_n(&thread->sequence, __ATOMIC_ACQUIRE);
-        /* Acquire, each: the sequence is loaded again after them. */
+        /* Acquire for each: the sequence must be loaded again after them. */
         const struct marey__calls_sums copy = {
             .calls = __atomic_load_n(&sums->calls, __ATOMIC_ACQUIRE),
             .resumes = __atomic_load_n(&sums->resumes, __ATOMIC_ACQUIRE),

@@ -1,8 +1,8 @@
 /*
- * Blocks CALLS of a log: what there is, or what came since the last time. docs/formats/recording.md has the bytes.
+ * CALLS blocks of a log, complete or as differences to the last time. docs/formats/recording.md describes the bytes.
  *
- * Nodes that are there by now are counted first, then functions, signatures and threads are written, then the nodes: what
- * a node needs was there before it.
+ * First the existing nodes are counted, then functions, signatures and threads are written, then the nodes: everything
+ * a node refers to existed before it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,10 +18,10 @@ struct writer {
     struct marey__buf bytes;
     bool is_delta;
     uint32_t profile;
-    size_t head; /* bytes that each block begins with */
+    size_t head; /* size of the header of each block */
     marey_status status;
     uint64_t n_calls;   /* written so far */
-    double ns_per_tick; /* as the block says it */
+    double ns_per_tick; /* as in the block */
 };
 
 static void put_numbers(struct marey__buf *bytes, char tag, const uint64_t *numbers, size_t n)
@@ -30,7 +30,7 @@ static void put_numbers(struct marey__buf *bytes, char tag, const uint64_t *numb
     for (size_t i = 0; i < n; i++)
         marey__buf_put_leb128(bytes, numbers[i]);
 }
-/* A tag and its numbers. */
+/* Writes a tag and its numbers. */
 #define PUT(w, tag, ...)                                                                           \
     put_numbers(&(w)->bytes, tag, (const uint64_t[]){__VA_ARGS__},                                 \
                 sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
@@ -41,7 +41,7 @@ static void put_text(struct marey__buf *bytes, const char *text, size_t len)
     marey__buf_put(bytes, text, len);
 }
 
-/* 0: ticks of the log. A recording that opened after the profile was made may have taken another clock. */
+/* 0: ticks of the log. A recording that opened after the profile may use another clock. */
 static double unit_of(const struct marey_calls *calls, bool is_recording)
 {
     if (calls->timer == MAREY__TIMER_MONOTONIC)
@@ -71,7 +71,7 @@ static void end_block(struct writer *w)
     w->status = marey__log_append(w->log, &block, w->bytes.data, w->bytes.len);
 }
 
-/* A thing is in the block as a whole. */
+/* Blocks end only between items. */
 static void maybe_next(struct writer *w)
 {
     if (w->bytes.len < BLOCK)
@@ -118,7 +118,7 @@ static void put_threads(struct writer *w, size_t from)
 
 /* ---- nodes ---- */
 
-/* Nodes of a chunk, the first `n`. What is known of them is of this profile's recording. */
+/* Writes the first `n` nodes of a chunk. Differences are to what this profile's recording has. */
 static void put_chunk(struct writer *w, const struct marey_calls_thread *thread,
                       struct marey__calls_chunk *chunk, size_t n)
 {
@@ -143,7 +143,7 @@ static void put_chunk(struct writer *w, const struct marey_calls_thread *thread,
     }
 }
 
-/* Without memory for what was written, the nodes wait for the next time. */
+/* Without memory to store what was written, the nodes wait for the next time. */
 static bool can_put(const struct writer *w, struct marey__calls_chunk *chunk)
 {
     if (w->is_delta && chunk->written == NULL)
@@ -176,7 +176,7 @@ void marey__calls_append_reset(struct marey_calls *calls)
     pthread_mutex_unlock(&calls->write_lock);
 }
 
-/* Functions, signatures and threads; how many nodes follow, and of which threads. */
+/* Writes functions, signatures and threads. Returns how many nodes follow, and of which threads. */
 static struct marey__calls_recorded put_definitions(struct writer *w,
                                                     const struct marey__calls_recorded *recorded)
 {
@@ -200,7 +200,7 @@ marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *l
     begin_block(&w);
     struct marey__calls_recorded recorded = put_definitions(&w, is_delta ? &calls->recorded : &none);
     uint64_t n_other = 0;
-    /* The last one's link may change meanwhile: it is not followed. */
+    /* The last one's link may change concurrently: do not follow it. */
     const struct marey_calls_thread *t = recorded.threads > 0 ? calls->threads : NULL;
     for (size_t i = 0; i < recorded.threads; i++) {
         put_nodes(&w, t);
@@ -266,7 +266,7 @@ marey_status marey_calls_write(struct marey_calls *calls, int fd)
     const int own = marey__raise_fd(dup(fd));
     if (own < 0)
         return marey__fail_errno("write a profile");
-    const off_t at = lseek(own, 0, SEEK_CUR); /* bytes before it stay when a write fails */
+    const off_t at = lseek(own, 0, SEEK_CUR); /* bytes before it stay if a write fails */
     struct marey__log log;
     marey__log_adopt(&log, own, at > 0 ? (uint64_t)at : 0);
     const marey_status status = append_all(calls, &log);

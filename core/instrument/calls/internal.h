@@ -5,12 +5,12 @@
  *                    calls_names.c: functions, signatures             '--> calls_write.c: CALLS blocks, as differences
  *   calls.c: profiles, threads, forks, options, the profile that goes into the recording
  *
- * Input: function entries and exits from the Python extension. Output: blocks of the log, written by the flush
- * thread. Knows nothing of Python objects: functions and signatures are numbers with names.
+ * Input: function entries and exits from the Python extension. Output: blocks of the log, written by the flush thread.
+ * Independent of Python objects: functions and signatures are numbers with names.
  *
- * Ownership: A thread's stack and hash table are its own. Only it writes its nodes; writers of a log read them. A
- * node is complete once n_nodes counts it; its sums are guarded by the thread's sequence number, which is odd while they
- * change, so a reader gets consistent sums or tries again, and the thread never waits. Functions, signatures and the list
+ * Ownership: only the thread itself uses its stack and hash table, and only it writes its nodes; log writers read them.
+ * A node is complete once n_nodes counts it. Its sums are guarded by the thread's sequence number, which is odd while
+ * they change: a reader gets consistent sums or retries, and the thread never waits. Functions, signatures and the list
  * of threads change under the profile's lock, which the hot path does not take.
  */
 #ifndef MAREY_INSTRUMENT_CALLS_INTERNAL_H
@@ -22,7 +22,7 @@
 #include <marey/calls.h>
 
 enum {
-    MAREY__CALLS_CHUNK = 63,        /* nodes that are taken from memory together */
+    MAREY__CALLS_CHUNK = 63,        /* nodes allocated together */
     MAREY__CALLS_MEMORY = 64 << 20, /* the default budget */
 };
 
@@ -30,12 +30,12 @@ struct marey__calls_sums {
     uint64_t calls, resumes, self, total, max;
 };
 
-/* One cache line: all that an ordinary call touches, beside the stack. */
+/* One cache line: an ordinary call touches only this and the stack. */
 struct marey__calls_node {
-    uint32_t number, parent; /* within the profile, from 1; 0: none */
+    uint32_t number, parent; /* within the profile, 1-based; 0: none */
     uint32_t function, signature;
-    struct marey__calls_node *last_child; /* the callee that was entered last. The owner's */
-    struct marey__calls_sums sums; /* stored with release within an odd sequence, by the owner */
+    struct marey__calls_node *last_child; /* the last entered callee. Owner only */
+    struct marey__calls_sums sums; /* stored by the owner with release within an odd sequence */
 };
 static_assert(sizeof(struct marey__calls_node) == 64, "one cache line");
 
@@ -45,10 +45,10 @@ struct marey__calls_written {
     struct marey__calls_sums sums[MAREY__CALLS_CHUNK];
 };
 
-struct marey__calls_chunk { /* begins at a cache line */
+struct marey__calls_chunk { /* cache-line aligned */
     struct marey__calls_node nodes[MAREY__CALLS_CHUNK];
-    void *block;                          /* as it was allocated */
-    struct marey__calls_chunk *next;      /* stored before n_nodes counts a node of it */
+    void *block;                          /* the allocation */
+    struct marey__calls_chunk *next;      /* stored before n_nodes counts one of its nodes */
     struct marey__calls_written *written; /* NULL: nothing. Guarded by write_lock */
 };
 
@@ -60,10 +60,10 @@ struct marey__calls_frame {
 };
 
 struct marey_calls_thread {
-    struct marey__calls_frame *top, *limit; /* the innermost; the last that there is room for */
+    struct marey__calls_frame *top, *limit; /* the innermost; the last that fits */
     uint32_t sequence;                      /* odd while sums change; release */
     uint8_t timer;                          /* enum marey__calls_timer */
-    struct marey__calls_frame *stack;       /* its first is not a call */
+    struct marey__calls_frame *stack;       /* the first entry is not a call */
     size_t n_stack;
     uint64_t n_skipped; /* entered while the stack could not grow */
     struct marey__calls_node root;
@@ -73,11 +73,11 @@ struct marey_calls_thread {
     struct marey__calls_chunk *chunks, *last_chunk; /* the first: release */
     uint64_t n_nodes;                               /* release */
     uint64_t n_other;                               /* calls below `other`; relaxed */
-    uint64_t n_to_write;                            /* nodes, this time. Guarded by write_lock */
+    uint64_t n_to_write; /* nodes to write this time. Guarded by write_lock */
     struct marey_calls *calls;
     uint32_t number; /* from 1 */
     int64_t tid;
-    uint64_t last; /* the latest reading of a processor's time */
+    uint64_t last; /* the last CPU time read */
     char name[MAREY__THREAD_NAME_MAX];
     struct marey_calls_thread *next; /* guarded by the profile's lock */
 };
@@ -90,7 +90,7 @@ enum marey__calls_timer {
 };
 
 struct marey__calls_name {                /* a function */
-    struct marey_calls_function function; /* texts are this profile's */
+    struct marey_calls_function function; /* strings owned by the profile */
     bool is_released;
 };
 struct marey__calls_text { /* a signature */
@@ -101,14 +101,14 @@ struct marey__calls_text { /* a signature */
 };
 
 struct marey_calls {
-    pthread_mutex_t write_lock; /* who walks nodes, or lets them go; taken before the other */
-    pthread_mutex_t lock;       /* guards all but what says otherwise */
+    pthread_mutex_t write_lock; /* held while walking or freeing nodes; taken before `lock` */
+    pthread_mutex_t lock;       /* guards everything not documented otherwise */
     uint32_t flags;
     enum marey__calls_timer timer;
-    double ns_per_tick; /* of the user's timer and the processor's; 0: ticks */
+    double ns_per_tick; /* for the user's timer and the CPU timer; 0: ticks */
     uint64_t budget;
     uint64_t n_bytes, n_nodes, n_widened, cost_ps; /* relaxed, any thread */
-    uint32_t last_node; /* a number is not given again when nodes go. Relaxed, any thread */
+    uint32_t last_node; /* numbers of freed nodes are not reused. Relaxed, any thread */
     struct marey__moment begin;
     struct marey__calls_name *names;
     size_t n_names, names_cap;
@@ -120,27 +120,27 @@ struct marey_calls {
     uint32_t n_threads;
     struct marey__calls_recorded {
         size_t names, texts, threads;
-        uint64_t calls;       /* resumed generators count, too */
+        uint64_t calls;       /* including resumed generators */
     } recorded;               /* what the recording has. Guarded by write_lock */
     struct marey_calls *next; /* the registry of calls.c; guarded by its lock */
 };
 
 /* ---- calls.c ---- */
 
-/* Count memory; false when the budget is spent, unless it `must` be. */
+/* Charges memory to the budget; false if it is used up, unless `must`. */
 bool marey__calls_spend(struct marey_calls *calls, size_t bytes, bool must);
 
 /* ---- calls_tree.c ---- */
 
-/* Room for a stack; false without memory. */
+/* Allocates the stack; false on out of memory. */
 bool marey__calls_tree_init(struct marey_calls_thread *thread);
 void marey__calls_tree_clear(struct marey_calls_thread *thread);
 void marey__calls_tree_fini(struct marey_calls_thread *thread);
-/* Everything that is open ends now. */
+/* Ends all open calls now. */
 void marey__calls_tree_settle(struct marey_calls_thread *thread, uint64_t now);
-/* The present, by the thread's timer; also asked by another thread. */
+/* The current time of the thread's timer; callable from other threads. */
 uint64_t marey__calls_now(struct marey_calls_thread *thread);
-/* Sums that belong together; false when the thread changed them at each try. */
+/* Reads consistent sums; false if the thread changed them at each try. */
 bool marey__calls_sums_get(const struct marey_calls_thread *thread,
                            const struct marey__calls_node *node, struct marey__calls_sums *out);
 
@@ -150,9 +150,9 @@ void marey__calls_names_fini(struct marey_calls *calls);
 
 /* ---- calls_write.c ---- */
 
-/* The recording that differences are written to has nothing of `calls` so far. */
+/* The recording that gets differences has nothing of `calls` yet. */
 void marey__calls_append_reset(struct marey_calls *calls);
-/* Blocks of what `calls` has, as differences to what was written when `is_delta`, else all of it. */
+/* Writes blocks of `calls`: differences to what was written if `is_delta`, else everything. */
 marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *log, bool is_delta,
                                  uint32_t profile);
 

@@ -1,11 +1,11 @@
 /*
- * Spans on the GPU: an event of CUDA at each end, in the stream that the program works on. The GPU notes when it reaches
- * them; we ask later, and never wait.
+ * GPU spans: a CUDA event at each end, in the program's stream. The GPU records the times; we query later and never
+ * wait.
  *
  *      free, by context  --begin-->  open  --end-->  pending, in the order of the ends  --collect-->  free
  *
- * Events belong to a context (a device, as good as always), and so does a span for good. A stream that is being captured
- * into a graph gets none: an event there would become part of the graph and note nothing now.
+ * Events belong to a context (in practice a device), and a span keeps its context forever. A stream that is being
+ * captured into a graph gets no events: they would become part of the graph and record nothing now.
  */
 #include <assert.h>
 #include <math.h>
@@ -21,17 +21,17 @@ enum state { FREE, OPEN, PENDING };
 
 struct span {
     void *begin, *end;  /* events; both NULL before the first use */
-    void *ctx, *stream; /* of its end */
+    void *ctx, *stream; /* at its end */
     uint64_t tag;
-    uint32_t turn; /* counts its uses, so that a handle of an earlier one is known as such */
-    uint16_t next; /* in the list of free or of pending ones */
+    uint32_t turn; /* counts its uses, to detect stale handles */
+    uint16_t next; /* in the free or pending list */
     uint8_t state, context;
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards all of it; not held while an event is made or recorded */
-    struct span *spans;   /* MAREY__GPU_MAX_SPANS, made with the first use */
-    uint32_t n_spans;     /* that were ever used */
+    pthread_mutex_t lock; /* guards everything; not held while an event is created or recorded */
+    struct span *spans;   /* MAREY__GPU_MAX_SPANS, allocated on first use */
+    uint32_t n_spans;     /* ever used */
     struct {
         void *ctx;
         uint16_t free;
@@ -76,7 +76,7 @@ static uint64_t *reason_of(int error)
     return &gpu.counts.n_failed;
 }
 
-/* The stream's context; NULL when it takes no events now, and then it is counted. */
+/* The stream's context; NULL, and counted, if it takes no events now. */
 static void *usable_context(const struct marey__driver *driver, void *stream)
 {
     void *ctx = NULL;
@@ -88,7 +88,7 @@ static void *usable_context(const struct marey__driver *driver, void *stream)
 
 /* ---- spans, taken and given back ---- */
 
-/* The lock is held. -1 when there are too many. */
+/* Caller holds the lock. -1 if there are too many. */
 static int context_number(void *ctx)
 {
     for (int i = 0; i < gpu.n_contexts; i++)
@@ -101,7 +101,7 @@ static int context_number(void *ctx)
     return gpu.n_contexts++;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static struct span *take_free(int context)
 {
     const uint16_t i = gpu.contexts[context].free;
@@ -133,7 +133,7 @@ static struct span *take(void *ctx, uint64_t tag)
     return span;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void free_span(struct span *span)
 {
     span->state = FREE;
@@ -146,7 +146,7 @@ static marey__gpu_span handle_of(const struct span *span)
     return (span->turn << INDEX_BITS | (uint32_t)(span - gpu.spans)) + 1;
 }
 
-/* The lock is held. NULL for a handle of no open span. */
+/* Caller holds the lock. NULL unless the handle is that of an open span. */
 static struct span *open_span(marey__gpu_span handle)
 {
     const uint32_t i = (handle - 1) & (MAREY__GPU_MAX_SPANS - 1);
@@ -203,7 +203,7 @@ marey__gpu_span marey__gpu_begin(void *stream, uint64_t tag)
     return 0;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void append_pending(struct span *span)
 {
     const uint16_t i = (uint16_t)(span - gpu.spans);
@@ -250,7 +250,7 @@ void marey__gpu_cancel(marey__gpu_span handle)
 
 /* ---- results ---- */
 
-/* Streams that were found busy in one walk: what lies behind in them is not asked for. */
+/* Streams found busy during one walk: later spans in them are not queried. */
 struct blocked {
     const struct span *in[MAX_BLOCKED];
     size_t n;
@@ -264,7 +264,7 @@ static bool is_blocked(const struct blocked *blocked, const struct span *span)
     return false;
 }
 
-/* 0, MAREY__CUDA_NOT_READY or another error. */
+/* Returns 0, MAREY__CUDA_NOT_READY or another error. */
 static int ask(const struct marey__driver *driver, const struct span *span, uint64_t *elapsed_ns)
 {
     bool is_entered;
@@ -275,12 +275,12 @@ static int ask(const struct marey__driver *driver, const struct span *span, uint
     if (error == 0)
         error = driver->event_elapsed(&ms, span->begin, span->end);
     marey__driver_leave(driver, is_entered);
-    /* Ends in two streams may come in the other order. */
+    /* Ends in two streams may occur in the other order. */
     *elapsed_ns = ms > 0 && isfinite(ms) ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
     return error;
 }
 
-/* The lock is held. Take the pending span behind `before` (NONE: the first) out of the list. */
+/* Removes the pending span after `before` (NONE: the first) from the list. Caller holds the lock. */
 static void unlink_behind(uint16_t before, struct span *span)
 {
     uint16_t *const link = before == NONE ? &gpu.first : &gpu.spans[before].next;
@@ -290,7 +290,7 @@ static void unlink_behind(uint16_t before, struct span *span)
     gpu.counts.n_pending--;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static size_t collect(const struct marey__driver *driver, marey__gpu_result *fn, void *ctx)
 {
     struct blocked blocked = {.n = 0};
@@ -353,7 +353,7 @@ void marey__gpu_reset(void)
 
 void marey__gpu_after_fork(void)
 {
-    /* The parent's events mean nothing here; the memory may have been in the middle of a change and is left behind. */
+    /* The parent's events are invalid here; its data may be half-changed and is abandoned. */
     memset(&gpu, 0, sizeof gpu);
     gpu.first = gpu.last = NONE;
     pthread_mutex_init(&gpu.lock, NULL);

@@ -1,8 +1,8 @@
 /*
- * Waiting for the GPU. The runtime library that the process has is taken; one that was linked statically shows only by
- * the driver library, and then a runtime is opened beside it: both speak to the same current context.
+ * Waiting for the GPU, through the runtime library the process uses. A statically linked one is detected by the driver
+ * library, and then a second runtime is opened: both use the same current context.
  *
- * Libraries come while a program runs (torch is imported, a plugin loaded), so a search that found nothing is repeated
+ * Libraries are loaded while a program runs (torch is imported, a plugin loaded), so a failed search is repeated
  * whenever the loader has loaded something since.
  */
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ typedef const char *error_string_fn(int); /* const char *cudaGetErrorString(cuda
 static struct {
     pthread_mutex_t lock;              /* guards the search and `state` */
     sync_fn *sync;                     /* release; loaded with acquire. Set once */
-    error_string_fn *error_string;     /* may be NULL; constant once `sync` is seen */
+    error_string_fn *error_string;     /* may be NULL; constant after `sync` is set */
     unsigned long long n_loads_before; /* the loader's count at the last search. Relaxed */
     char state[256];
 } cuda = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -51,7 +51,7 @@ static void *open_runtime(int flags, const char **name)
     return NULL;
 }
 
-/* The lock is held. The library stays open for good. */
+/* Caller holds the lock. The library stays open. */
 static sync_fn *find_sync(void)
 {
     const char *name;

@@ -1,14 +1,14 @@
 /*
- * Copies out of a GPU's memory, past the program.
+ * Copies out of GPU memory without holding up the program.
  *
  *      the program's stream     ... work that makes the data │ clone ▏event │ the program's next work ...
  *      our stream                                              └─ waits for the event ─> pieces ─> pinned ring
  *      our thread                                                    waits for each piece, copies it to plain memory
  *
- * The clone is what the program waits for: half a millisecond for a GiB, in its own order, so that it may change, free or
- * reuse the memory at once. Clones live in a pool of ours, which keeps its memory: the program's allocator is not asked. A
- * pool may make one stream wait for another to reuse memory sooner; ours must not, because that would be the program's
- * stream waiting for our copies.
+ * The program's stream only makes the clone, half a millisecond per GiB; after that the program may change, free or
+ * reuse the memory. Clones are allocated from a memory pool of ours, which keeps its memory; the program's allocator is
+ * not used. A pool may make one stream wait for another to reuse memory sooner; ours must not, as the program's stream
+ * would wait for our copies.
  *
  * Nothing here waits for the device; our thread waits for events of our own stream.
  */
@@ -21,7 +21,7 @@ enum {
     MAX_DEVICES = 32,
     SLOT_BYTES = 16 << 20,
     N_SLOTS = 4,
-    EVENT_FLAGS = 1 | 2, /* a waiting thread sleeps; no times */
+    EVENT_FLAGS = 1 | 2, /* a waiting thread sleeps; no timing */
     STREAM_NON_BLOCKING = 1,
     HOST_PORTABLE = 1,
     MEMORY_DEVICE = 2, /* CU_MEMORYTYPE_DEVICE */
@@ -30,7 +30,7 @@ enum {
     CUDA_OUT_OF_MEMORY = 2,
 };
 
-/* As cuda.h has it; what is behind is for later versions. */
+/* As in cuda.h; reserved bytes follow. */
 struct pool_properties {
     int allocation_type, handle_types, location_type, location_id;
     void *security;
@@ -78,27 +78,27 @@ static struct {
 #undef FIELD
 } cu;
 
-/* One for each context that something was copied out of; stays for good. */
+/* One for each context that was copied from; never freed. */
 struct place {
     void *ctx, *stream, *pool;
-    void *events[N_SLOTS];        /* of the slots, in this context */
-    struct marey__gpu_copy *free; /* with an event each */
+    void *events[N_SLOTS];        /* for the slots, in this context */
+    struct marey__gpu_copy *free; /* each has an event */
 };
 
 struct marey__gpu_copy {
     struct marey__gpu_copy *next;
     struct place *place;
-    void *event; /* the clone is made */
+    void *event; /* recorded after the clone */
     unsigned long long clone;
     size_t len;
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards places and their lists; not held while CUDA is called, but to make a place */
-    pthread_mutex_t fetch_lock; /* the ring; one thread fetches at a time */
+    pthread_mutex_t lock; /* guards places and their lists; held during CUDA calls only to create a place */
+    pthread_mutex_t fetch_lock; /* guards the ring; one thread fetches at a time */
     struct place places[MAX_DEVICES];
     size_t n_places;
-    char *slots[N_SLOTS]; /* pinned; made with the first fetch */
+    char *slots[N_SLOTS]; /* pinned; allocated with the first fetch */
     bool is_found;
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .fetch_lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -121,7 +121,7 @@ static bool find_functions(void)
     return is_whole;
 }
 
-/* The context is current, the lock is held. */
+/* The context is current. Caller holds the lock. */
 static int make_place(struct place *place, void *ctx)
 {
     int device = 0, never = 0;
@@ -151,9 +151,9 @@ static bool has_functions(void)
 }
 
 /*
- * The context to work in. A default stream is that of whatever context is current, which must be one of the tensor's
- * device: another device, or a thread that has used no CUDA yet, means the device's primary context, as it does to the
- * runtime and to torch. It is retained once for each call, and so for good, as by them.
+ * The context to work in. A default stream belongs to the current context, which must be on the tensor's device. On
+ * another device, or in a thread that has not used CUDA yet, it means the device's primary context, as in the runtime
+ * and in torch. Like those, we retain it on each call and never release it.
  */
 static int choose_context(const struct marey__driver *driver, int device, void *stream, void **ctx)
 {
@@ -187,7 +187,7 @@ static marey_status get_place(void *ctx, struct place **out)
 
 /* ---- clones ---- */
 
-/* NULL with a status and its sentence when there is none to be had. */
+/* NULL with a status and message on failure. */
 static struct marey__gpu_copy *take(struct place *place, marey_status *st)
 {
     pthread_mutex_lock(&gpu.lock);
@@ -288,7 +288,7 @@ marey_status marey__gpu_copy_begin(const struct marey__gpu_region *region, void 
         return refused("find the context of a stream", error);
     if (!marey__driver_enter(driver, ctx, &is_entered))
         return marey__fail(MAREY_EIO, "CUDA cannot switch to the context of a stream");
-    /* While the program captures a graph in another stream, what we make must not spoil that. */
+    /* Our allocations must not invalidate a graph capture of the program in another stream. */
     const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     const marey_status st = begin_in(ctx, stream, region, out);
     marey__driver_relax(driver, mode);
@@ -307,7 +307,7 @@ static int make_ring(void)
     return error;
 }
 
-/* Ask for piece number `i`, into its slot. */
+/* Starts the copy of piece `i` into its slot. */
 static int ask(const struct marey__gpu_copy *copy, size_t i)
 {
     const struct place *const place = copy->place;
@@ -316,7 +316,7 @@ static int ask(const struct marey__gpu_copy *copy, size_t i)
     return error == 0 ? cu.event_record(place->events[i % N_SLOTS], place->stream) : error;
 }
 
-/* The ring's lock is held and the context is current. A slot is asked for again when it was emptied. */
+/* Caller holds the ring's lock, the context is current. A slot is reused once it was emptied. */
 static int fetch_pieces(const struct marey__gpu_copy *copy, char *out)
 {
     const size_t n = (copy->len + SLOT_BYTES - 1) / SLOT_BYTES;
@@ -359,7 +359,7 @@ void marey__gpu_copy_trim(void)
 {
     MAREY__HOLD(&gpu.lock);
     for (size_t i = 0; i < gpu.n_places; i++)
-        cu.pool_trim(gpu.places[i].pool, 0); /* what it refuses, it keeps */
+        cu.pool_trim(gpu.places[i].pool, 0); /* memory that cannot be trimmed stays in the pool */
 }
 
 void marey__gpu_copy_after_fork(void)

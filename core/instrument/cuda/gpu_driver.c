@@ -1,7 +1,7 @@
 /*
- * The driver library of CUDA, as far as spans need it. A program that uses a GPU has it loaded, by any library (torch, a
- * runtime that was linked statically, numba), and its calls do not change the runtime's last error, which the program may
- * want to ask for. It is never loaded by us, so that a program that uses no GPU stays one.
+ * The CUDA driver library, as far as spans need it. Any program that uses a GPU has it loaded (through torch, a
+ * statically linked runtime, numba), and driver calls do not change the runtime's last error, which the program may
+ * query. We never load it ourselves, so that a program without GPU use stays that way.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@ static struct {
     pthread_mutex_t lock;              /* guards the search */
     const struct marey__driver *found; /* release; loaded with acquire. Set once */
     unsigned long long n_loads_before; /* the loader's count at the last search. Relaxed */
-    bool is_old;                       /* it is loaded and lacks a function. Under the lock */
+    bool is_old;                       /* loaded, but a function is missing. Under the lock */
     void *library;                     /* constant once `found` is seen */
     struct marey__driver driver;
 } search = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -30,7 +30,7 @@ static bool find_functions(void *library, struct marey__driver *driver)
     return is_whole;
 }
 
-/* The lock is held. The library stays open for good. */
+/* Caller holds the lock. The library stays open. */
 static const struct marey__driver *find_driver(void)
 {
     void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
@@ -63,7 +63,7 @@ void *marey__driver_symbol(const char *name)
 
 /* ---- contexts and captures ---- */
 
-/* NULL, 1 and 2 are the default streams, of whatever context is current. */
+/* NULL, 1 and 2 are the default streams of the current context. */
 static bool is_default(const void *stream)
 {
     return (uintptr_t)stream <= 2;
@@ -109,7 +109,7 @@ int marey__driver_sync(void *ctx)
     int (*sync)(void) = NULL;
     bool is_entered;
     *(void **)&sync = marey__driver_symbol("cuCtxSynchronize");
-    /* Without a driver before the search for the symbol: another thread may load it in between. */
+    /* Get the driver before the symbol: another thread may load the library in between. */
     if (driver == NULL || sync == NULL || !marey__driver_enter(driver, ctx, &is_entered))
         return MAREY__CUDA_INVALID_CONTEXT;
     const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
@@ -138,7 +138,7 @@ marey_status marey__gpu_check(void)
 {
     if (marey__driver_get() != NULL)
         return MAREY_OK;
-    /* One that the program may come to load. It is not started, so no child of a fork suffers. */
+    /* The program may load CUDA later. Only open the library, so that children of a fork are not affected. */
     if (!can_open(0))
         return marey__fail(
             MAREY_EUNAVAILABLE,

@@ -1,4 +1,4 @@
-/* The API of the dumper: values come in here, and leave as steps. On and off is in dump_switch.c. */
+/* The dumper's API: values come in here and leave as steps. dump_switch.c switches it on and off. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void count_one(uint64_t *what)
     ++*what;
 }
 
-/* No room in memory, and no use in waiting for it. */
+/* Handles a value for which the memory budget has no room now or later. */
 static marey_status do_without(struct marey__dump_item *item)
 {
     if (dump->options.policy == MAREY_DUMP_FALL_TO_STATS && !item->is_of_gpu) {
@@ -64,7 +64,7 @@ static marey_status do_without(struct marey__dump_item *item)
     return MAREY_OK;
 }
 
-/* Data handed over as they are written stay in place. With policy block, a step over the budget goes on in files. */
+/* Data whose ownership was passed stay in place. With policy block, a step over the budget continues in files. */
 static marey_status keep_data(struct marey__dump_item *item, const struct marey_dump_value *value,
                               bool *is_away)
 {
@@ -85,7 +85,7 @@ static marey_status keep_data(struct marey__dump_item *item, const struct marey_
     return MAREY_OK;
 }
 
-/* Of a GPU: once it is sent for (`*is_away`), the item is another thread's until it is back. */
+/* For a GPU tensor: once the copy is started (`*is_away`), the item belongs to another thread until it arrives. */
 static marey_status keep(struct marey__dump_item *item, const struct marey_dump_value *value,
                          bool *is_away)
 {
@@ -97,7 +97,7 @@ static marey_status keep(struct marey__dump_item *item, const struct marey_dump_
     return *is_away ? marey__dump_gpu_take(item, measures) : marey__dump_item_measure(item, measures);
 }
 
-/* Nothing is left of what the program lent, but what it handed over. */
+/* Copies lent data and takes owned data. */
 static void take_data(struct marey__dump_item *item, const struct marey_dump_value *value)
 {
     if (item->value.kind != MAREY_DUMP_TENSOR)
@@ -118,7 +118,7 @@ static void take_data(struct marey__dump_item *item, const struct marey_dump_val
     item->value.tensor.memory = MAREY_MEMORY_HOST;
 }
 
-/* Put a filled item into the step. */
+/* Adds a filled item to the step. */
 static marey_status insert(struct marey__dump_item *item, const struct marey_dump_part *parts,
                            size_t n_parts)
 {
@@ -133,7 +133,7 @@ static marey_status insert(struct marey__dump_item *item, const struct marey_dum
     return MAREY_OK;
 }
 
-/* Out of memory is reported once and counted; it is not an error of the program. */
+/* Out of memory is reported once and counted; the program gets no error. */
 static marey_status forgive(marey_status st)
 {
     if (st != MAREY_ENOMEM)
@@ -195,7 +195,7 @@ marey_status marey_dump_add_on(const char *path, const struct marey_tensor *tens
 
 /* ---- what waits ---- */
 
-/* Nobody looks at the step under way. The lock is held, and given up meanwhile. */
+/* Waits until nobody visits the current step. Caller holds the lock, which is released meanwhile. */
 static void wait_for_visitors(void)
 {
     while (dump->n_visitors > 0)
@@ -233,7 +233,7 @@ void marey_dump_clear(enum marey_dump_tree tree)
     }
 }
 
-/* Show one; what it shows stays while there are visitors. */
+/* Visits one item; it stays unchanged while there are visitors. */
 static marey_status show(const struct marey__dump_step *step, struct marey__dump_item *item,
                          marey_dump_visit *visit, void *ctx, int *goes_on)
 {

@@ -1,4 +1,4 @@
-/* Folders and files: made on the way, given their names when they are whole, claimed by one process at a time. */
+/* Directories and files: created as needed, renamed when complete, claimed by one process at a time. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -159,7 +159,7 @@ marey_status marey__dump_file_end(struct marey__dump_file *file, bool keep)
 
 /* ---- who writes here ---- */
 
-/* Open and lock; -1 with `*is_taken` when another process has it, or without when it cannot be had at all. */
+/* Opens and locks; -1 with `*is_taken` if another process has it, or without on another failure. */
 static int try_claim(int folder, const char *name, bool *is_taken)
 {
     struct stat mine, there;
@@ -173,7 +173,7 @@ static int try_claim(int folder, const char *name, bool *is_taken)
             close(fd);
             return -1;
         }
-        /* Whoever had it before us may have taken the name away between. */
+        /* The previous owner may have removed the name in between. */
         if (fstat(fd, &mine) == 0 && fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
             mine.st_ino == there.st_ino)
             return fd;

@@ -1,10 +1,10 @@
 /*
- * The flight recorder: the last steps, kept until something happens.
+ * The flight recorder: the last steps, kept until a trigger.
  *
- * They are written as any step, into a folder .flight-PID of the dump's directory, and removed when there are enough newer
- * ones. So they are safe from any end of the process: a signal, kill -9, the out-of-memory killer; nothing of ours has to run
- * then, and the folder is a dump like any other. Pages of a file that is removed soon are mostly never written to the disk.
- * A trigger moves them to where steps belong. Without one, they go when dumping ends in the proper way.
+ * They are written like any step, into a folder .flight-PID of the dump's directory, and removed when there are enough
+ * newer ones. So they survive any end of the process: a signal, kill -9, the out-of-memory killer; no code of ours has
+ * to run, and the folder is a normal dump. Pages of a file that is removed soon are mostly never written to the disk. A
+ * trigger moves them to the dump's directory. Without one, they are removed when dumping ends normally.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,8 +20,8 @@
 static struct marey__dump *const dump = &marey__dump;
 
 static struct {
-    pthread_mutex_t lock; /* guards these and the folder; taken with no other lock held */
-    uint64_t *steps;      /* that are there, the oldest first */
+    pthread_mutex_t lock; /* guards these and the folder; taken without other locks */
+    uint64_t *steps;      /* existing ones, oldest first */
     size_t n, cap;
     bool is_made;
 } flight = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -38,7 +38,7 @@ static void flight_path(char *out, size_t size)
     snprintf(out, size, "%s/%s", dump->dir, name);
 }
 
-/* Whether a file or folder is of that step: "step-00000012.jsonl", "step-00000012.rank-3", or "12". */
+/* Whether a file or folder belongs to that step: "step-00000012.jsonl", "step-00000012.rank-3", or "12". */
 static bool is_of(const char *name, uint64_t step)
 {
     char begin[40];
@@ -60,7 +60,7 @@ static void remove_entry(int folder, const char *name)
 
 /* ---- moving ---- */
 
-/* All of a file, with a NUL at the end; empty when it cannot be read. */
+/* The whole file, NUL-terminated; empty if it cannot be read. */
 static void read_all(int folder, const char *name, struct marey__buf *out)
 {
     struct stat st;
@@ -75,7 +75,7 @@ static void read_all(int folder, const char *name, struct marey__buf *out)
         close(fd);
 }
 
-/* Write a manifest with the reason in its first line. Returns false for other files, and where it is moved as it is. */
+/* Writes a manifest with the reason in its first line. Returns false for other files, and if it is moved unchanged. */
 static bool write_with_reason(int from, const struct marey__held_file *to, const char *name,
                               const char *reason)
 {
@@ -115,7 +115,7 @@ static marey_status move_entry(int from, const struct marey__held_file *target, 
                                    dump->dir);
 }
 
-/* Remove what is of a step (`to` NULL), or move it. */
+/* Removes the files of a step (`to` NULL), or moves them. */
 static marey_status each_entry(uint64_t step, const struct marey__held_file *to, const char *reason)
 {
     char path[PATH_MAX + 48];
@@ -146,12 +146,12 @@ void marey__dump_flight_kept(uint64_t step)
         flight.steps[flight.n++] = step;
     while (flight.n > dump->options.flight_steps) {
         if (each_entry(flight.steps[0], NULL, NULL) != MAREY_OK)
-            break; /* cannot be: nothing is moved */
+            break; /* cannot happen: nothing is moved */
         memmove(flight.steps, flight.steps + 1, --flight.n * sizeof *flight.steps);
     }
 }
 
-/* Where they are moved to. */
+/* The directory they are moved to. */
 static marey_status open_target(int rank, int world, struct marey__held_file *out)
 {
     char below[40] = "";

@@ -1,4 +1,7 @@
-/* Tensors of a GPU: cloned there when added, brought to the host in order by a thread of ours. Readers wait until then. */
+/*
+ * GPU tensors: cloned on the GPU when added, then copied to the host in order by a separate thread. Readers wait until
+ * then.
+ */
 #include "instrument/cuda/internal.h"
 #include "instrument/dump/internal.h"
 
@@ -7,16 +10,16 @@ static struct marey__dump *const dump = &marey__dump;
 struct marey__dump_transit {
     struct marey__gpu_copy *copy;
     size_t n_bytes;    /* of the clone */
-    int64_t first;     /* where the first element is in it, in elements */
-    bool is_dense;     /* it is row-major as it is */
-    uint32_t measures; /* not 0: these are kept in place of the data */
+    int64_t first;     /* index of the first element in it */
+    bool is_dense;     /* already row-major */
+    uint32_t measures; /* not 0: measured instead of kept */
 };
 
 static uint64_t n_clone_bytes; /* of items in transit. Guarded by dump.lock */
 
 /* ---- which bytes ---- */
 
-/* Rows of elements that lie together, at equal distances. */
+/* Plans rows of contiguous elements at equal distances. */
 static bool plan_rows(const struct marey_tensor *t, const int64_t *strides, size_t size,
                       struct marey__gpu_region *region)
 {
@@ -41,7 +44,7 @@ static bool plan_rows(const struct marey_tensor *t, const int64_t *strides, size
     return pitch >= row;
 }
 
-/* All bytes from the first to the last element where few are unused (transposed, expanded tensors), else rows. */
+/* Copies all bytes from the first to the last element if few are unused (transposed, expanded tensors), else rows. */
 static marey_status plan(const struct marey__dump_item *item, struct marey__gpu_region *region,
                          struct marey__dump_transit *way)
 {
@@ -72,7 +75,7 @@ static marey_status plan(const struct marey__dump_item *item, struct marey__gpu_
 
 /* ---- to the host ---- */
 
-/* Row-major from the bytes of the clone. */
+/* Converts the bytes of the clone to row-major order. */
 static marey_status arrange(struct marey__dump_item *item, const struct marey__dump_transit *way,
                             const char *bytes, void *out)
 {
@@ -83,7 +86,7 @@ static marey_status arrange(struct marey__dump_item *item, const struct marey__d
     return marey_tensor_gather(&t, out);
 }
 
-/* Into memory of the item's own. */
+/* Fetches into memory owned by the item. */
 static marey_status fetch(struct marey__dump_item *item, struct marey__dump_transit *way)
 {
     void *copy = NULL;
@@ -118,7 +121,7 @@ static marey_status bring(struct marey__dump_item *item, struct marey__dump_tran
     return MAREY_OK;
 }
 
-/* The lock is held, and given up meanwhile. */
+/* Caller holds the lock, which is released meanwhile. */
 static void arrive(struct marey__dump_item *item)
 {
     struct marey__dump_transit *const way = item->transit;
@@ -142,7 +145,7 @@ struct marey__dump_worker marey__dump_gpu_worker = {
 
 /* ---- from the program ---- */
 
-/* Clones may take as much of the GPU's memory as copies of the host's. */
+/* Clones may use as much GPU memory as copies use host memory. */
 static void wait_for_clones(uint64_t n_bytes)
 {
     MAREY__HOLD(&dump->lock);
@@ -150,7 +153,7 @@ static void wait_for_clones(uint64_t n_bytes)
         pthread_cond_wait(&dump->done, &dump->lock);
 }
 
-/* Again without any other clones, when the GPU has no memory for this one. */
+/* If the GPU has no memory, waits until no other clones exist and tries again. */
 static marey_status begin(const struct marey__gpu_region *region, void *stream,
                           struct marey__gpu_copy **out)
 {
@@ -177,7 +180,7 @@ marey_status marey__dump_gpu_take(struct marey__dump_item *item, uint32_t measur
     item->value.tensor.strides = NULL;
     MAREY__HOLD(&dump->lock);
     n_clone_bytes += way->n_bytes;
-    way = NULL; /* it is the item's */
+    way = NULL; /* now owned by the item */
     if (!marey__dump_worker_add(&marey__dump_gpu_worker, item))
         arrive(item);
     return MAREY_OK;

@@ -1,4 +1,4 @@
-/* A value that was added, with all that is copied of it; and the step that it is added to. */
+/* A value that was added, with everything copied from it; and the step that it belongs to. */
 #include <assert.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void *duplicate(const void *bytes, size_t len, bool *ok)
     return copy != NULL ? memcpy(copy, bytes, len) : NULL;
 }
 
-/* The mask, row-major, with its sizes. */
+/* Copies the mask, row-major, with its sizes. */
 static bool duplicate_mask(struct marey_tensor *mask)
 {
     bool ok = true;
@@ -119,7 +119,7 @@ static char *put_text(char **at, const char *text, size_t len)
     return put;
 }
 
-/* Sizes and strides in the order that the permutation asks for. */
+/* Sizes and strides in permuted order. */
 static void put_axes(struct marey__dump_item *item, const struct marey_dump_value *value,
                      int64_t *axes)
 {

@@ -1,4 +1,4 @@
-/* Statistics and digests. Those of a large value are made by a thread of their own while the data are written. */
+/* Statistics and digests. Those of large values are computed by a separate thread while the data are written. */
 #include "instrument/dump/internal.h"
 
 static struct marey__dump *const dump = &marey__dump;
@@ -31,7 +31,7 @@ void marey__dump_measure_fini(struct marey__dump_measure *measure)
 
 /* ---- beside the writer ---- */
 
-/* The lock is held, and given up meanwhile. */
+/* Caller holds the lock, which is released meanwhile. */
 static void measure_item(struct marey__dump_item *item)
 {
     item->measuring.state = MAREY__MEASURE_RUNS;
@@ -55,7 +55,7 @@ void marey__dump_measure_begin(struct marey__dump_item *item, uint32_t what)
     marey__dump_worker_add(&marey__dump_measure_worker, item);
 }
 
-/* Take an item that waits out of the queue; without a thread it is not there. The lock is held. */
+/* Removes a waiting item from the queue; without a thread it is not there. Caller holds the lock. */
 static void take_out(const struct marey__dump_item *item)
 {
     struct marey__dump_worker *const queue = &marey__dump_measure_worker;
@@ -71,7 +71,7 @@ static void take_out(const struct marey__dump_item *item)
 
 void marey__dump_measure_finish(struct marey__dump_item *item)
 {
-    if (item->measuring.what == 0) /* never begun, by this very thread */
+    if (item->measuring.what == 0) /* never begun */
         return;
     pthread_mutex_lock(&dump->lock);
     const bool is_ours = item->measuring.state == MAREY__MEASURE_WAITS;

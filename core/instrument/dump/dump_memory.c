@@ -1,7 +1,6 @@
 /*
- * The memory of copies. Pages that are new cost more than the copy itself, so large pieces are kept for the next ones, as
- * far as the budget goes. Small copies are next to each other in slabs, which are such pieces, and a slab is free when all
- * that lay in it are.
+ * Memory for copies. Faulting in new pages costs more than the copy itself, so large pieces are kept for reuse within
+ * the budget. Small copies share slabs, which are such pieces; a slab is free when all copies in it are.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,20 +13,20 @@
 
 enum { PAGE = 4096, LARGE = 64 << 10, SLAB = 1 << 20, ALIGN = 16, HUGE = 4 << 20 };
 
-/* Stands right in front of a large piece. */
+/* The header before a large piece. */
 struct piece {
-    void *begin; /* of the allocation */
-    size_t size; /* that can be used */
+    void *begin; /* start of the allocation */
+    size_t size; /* usable */
     struct piece *next;
-    /* Of a slab. */
+    /* For a slab. */
     uint32_t used, n_live;
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards all of it */
+    pthread_mutex_t lock; /* guards everything */
     struct piece *kept;
     size_t n_kept_bytes, limit;
-    struct piece *slab; /* that small copies are put into; NULL: none */
+    struct piece *slab; /* small copies go here; NULL: none */
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct piece *piece_of(void *bytes)
@@ -35,7 +34,7 @@ static struct piece *piece_of(void *bytes)
     return (struct piece *)bytes - 1;
 }
 
-/* The smallest kept piece that will do, unless it would waste as much again. */
+/* The smallest kept piece that fits, unless it would waste half. */
 static struct piece *take_kept(size_t size)
 {
     struct piece **best = NULL;
@@ -66,12 +65,12 @@ static struct piece *take_large(size_t size)
     const uintptr_t first = (uintptr_t)begin + sizeof *piece;
     char *const bytes = begin + sizeof *piece + (PAGE - first % PAGE) % PAGE;
     *piece_of(bytes) = (struct piece){.begin = begin, .size = rounded};
-    if (rounded >= HUGE) /* a fault for each 2 MiB, where the system has such pages to give */
+    if (rounded >= HUGE) /* one fault per 2 MiB, if the system has huge pages */
         madvise(bytes, rounded, MADV_HUGEPAGE);
     return piece_of(bytes);
 }
 
-/* One less lies in a piece, or it is a large one itself: when it is empty, it is kept, or else freed. NULL: nothing. */
+/* One copy in the piece is freed, or it is a large one: when it is empty, keep or free it. Accepts NULL. */
 static void leave(struct piece *piece)
 {
     pthread_mutex_lock(&memory.lock);
@@ -94,7 +93,7 @@ static size_t small_size(size_t size)
     return ALIGN + (size + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* NULL when the slab is full. `next` NULL: the one that is filled; else that one is filled from now on. */
+/* NULL if the slab is full. `next` NULL: the current slab; else that one becomes current. */
 static void *put_into_slab(size_t size, struct piece *next, struct piece **before)
 {
     MAREY__HOLD(&memory.lock);
@@ -120,7 +119,7 @@ static void *take_small(size_t size)
     if (slab == NULL)
         return NULL;
     slab->used = 0;
-    slab->n_live = 1; /* itself, as long as it is the one that is filled */
+    slab->n_live = 1; /* itself, while it is the current one */
     at = put_into_slab(size, slab, &full);
     leave(full);
     return at;
@@ -150,7 +149,7 @@ void marey__dump_memory_give(void *bytes, size_t size)
 
 /* ---- in a file ---- */
 
-/* A file without a name; some file systems want it to have had one. */
+/* An unnamed file; on some file systems it is created with a name and unlinked. */
 static int open_nameless(const char *dir)
 {
     char path[PATH_MAX + 32];
@@ -170,7 +169,7 @@ marey_status marey__dump_spill_take(const char *dir, size_t size, void **out)
     const int fd = open_nameless(dir);
     if (fd < 0)
         return marey__fail_errno("make a file in %s for a step that is larger than dump.memory", dir);
-    /* The room is taken now: a disk that is full later would be a signal. */
+    /* Allocate the blocks now: on a full disk, a later write through the mapping would raise SIGBUS. */
     sigset_t before;
     marey__size_limit_begin(&before);
     errno = posix_fallocate(fd, 0, (off_t)size);

@@ -1,7 +1,7 @@
 /*
- * Steps on their way to the disk. Threads take them from the queue, one each; they come with the first step and go when
- * there has been nothing to do for a while, so that a fork meets none. What a step holds of the budget of memory goes back
- * value by value, as it is written.
+ * Steps on their way to the disk. Threads take one step each from the queue; they start with the first step and end
+ * after a while without work, so that a fork usually meets none. The memory budget is released value by value as a step
+ * is written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 static struct marey__dump *const dump = &marey__dump;
 
-static const uint64_t idle_ns = 200000000; /* a thread without work stays so long */
+static const uint64_t idle_ns = 200000000; /* a thread without work ends after this time */
 
 void marey__dump_progress(uint64_t n)
 {
@@ -39,7 +39,7 @@ void marey__dump_item_done(struct marey__dump_item *item)
         pthread_cond_broadcast(&dump->room);
 }
 
-/* The lock is held. Where nothing is being written, nothing will make room. */
+/* Caller holds the lock. If nothing is being written, no memory will become free. */
 static bool may_wait(void)
 {
     return dump->options.policy == MAREY_DUMP_BLOCK && (dump->first != NULL || dump->n_writing > 0);
@@ -92,7 +92,7 @@ bool marey__dump_take_room(struct marey__dump_place *place, struct marey__dump_i
     return false;
 }
 
-/* What may still be written: what the budget leaves, or all but a tenth of the file system. */
+/* What may still be written: the rest of the budget, or all but a tenth of the file system. */
 static uint64_t disk_left(const char *dir, uint64_t budget, uint64_t n_written)
 {
     struct statvfs fs;
@@ -106,7 +106,7 @@ static uint64_t disk_left(const char *dir, uint64_t budget, uint64_t n_written)
 
 /* ---- a step ---- */
 
-/* The pid for the names of our files where another process has the plain names, else 0. */
+/* The pid for our file names if another process uses the plain names, else 0. */
 static uint64_t claim(const char *dir, int64_t rank)
 {
     MAREY__HOLD(&dump->place_lock);
@@ -156,14 +156,14 @@ static marey_status write_step(struct marey__dump_step *step, struct marey__dump
     return st;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void count(const struct marey__dump_result *result, marey_status st)
 {
     dump->counts.n_steps += st == MAREY_OK;
     dump->counts.n_tensors += result->n_tensors;
     dump->counts.n_bytes += result->n_bytes;
     dump->counts.n_failed += result->n_failed;
-    if (dump->options.flight_steps == 0) /* else they are removed again */
+    if (dump->options.flight_steps == 0) /* otherwise they are removed again */
         dump->n_disk_bytes += result->n_bytes;
     if (dump->failure[0] == '\0')
         memcpy(dump->failure, result->why, sizeof dump->failure);
@@ -191,7 +191,7 @@ static void write_and_report(struct marey__dump_step *step)
 
 /* ---- threads ---- */
 
-/* Wait until `*what` is not NULL; false: nothing came for a while, and the thread shall end. The lock is held. */
+/* Waits until `*what` is not NULL; false if nothing came for a while and the thread should end. Caller holds the lock. */
 static bool wait_for(pthread_cond_t *cond, void *const *what)
 {
     const struct timespec until = marey__clock_after(CLOCK_REALTIME, idle_ns);
@@ -209,7 +209,7 @@ static bool wait_for_step(void)
     return is_there;
 }
 
-/* Steps that are being written; the lock is held. */
+/* Steps being written; guarded by the lock. */
 static uint64_t active[MAREY__DUMP_MAX_WRITERS + 1];
 
 static bool is_active(uint64_t number)
@@ -230,7 +230,10 @@ static void finish(uint64_t number)
     pthread_cond_broadcast(&dump->room);
 }
 
-/* Write the first step, after one of the same number that is under way. The lock is held, and given up meanwhile. */
+/*
+ * Writes the first step, after one with the same number that is being written. Caller holds the lock, which is released
+ * meanwhile.
+ */
 static void write_first(void)
 {
     while (dump->first != NULL &&
@@ -269,7 +272,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* False when no thread can be started. The lock is held. */
+/* False if no thread can be started. Caller holds the lock. */
 static bool start_thread(void *(*run_it)(void *), void *arg)
 {
     pthread_t thread;

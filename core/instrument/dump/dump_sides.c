@@ -13,10 +13,10 @@ struct side {
     struct marey__dump_item *item;
     const struct marey__dump_place *place;
     const struct marey__dump_side *where;
-    struct marey__buf name; /* the value's, as a file may have it, without a suffix; and a NUL */
+    struct marey__buf name; /* the value's name, made safe for a file, without suffix; and a NUL */
 };
 
-/* A name for the next file of the value; NULL on out of memory. Lent by the item. */
+/* A name for the next file of the value; NULL on out of memory. Owned by the item. */
 static const char *next_name(struct side *s, const char *suffix)
 {
     struct marey__dump_files *const files = &s->item->files;
@@ -54,7 +54,7 @@ static marey_status save(struct side *s, const char *suffix, const struct marey_
     return marey__dump_file_end(&file, true);
 }
 
-/* The text beside a file, under the same name with a longer suffix; it is not among the value's files. */
+/* The text beside a file, under the same name with a longer suffix; not listed among the value's files. */
 static marey_status save_meta(struct side *s, const struct marey__buf *text)
 {
     struct marey__dump_files *const files = &s->item->files;
@@ -81,7 +81,7 @@ static marey_status save_json(struct side *s)
     return ended != MAREY_OK ? ended : st;
 }
 
-/* As .bin, .npy, or .safetensors with the tensor under the name of its path. */
+/* As .bin, .npy, or .safetensors with the path as the tensor's name. */
 static marey_status save_bytes(struct side *s, const char *suffix)
 {
     const struct marey_tensor *const t = &s->item->value.tensor;
@@ -135,7 +135,7 @@ static const struct marey__dump_images *find_library(void)
                                                                                               : NULL;
 }
 
-/* NULL when it is not there. */
+/* NULL if it is missing. */
 static const struct marey__dump_images *find_images(void)
 {
     MAREY__HOLD(&image_library.lock);
@@ -160,7 +160,7 @@ static marey_status save_image(struct side *s, const struct marey__dump_images *
     return save_meta(s, &meta);
 }
 
-/* ".0.2.png": the positions on the axes that count images. */
+/* ".0.2.png": the indices on the axes that count images. */
 static void image_suffix(char *out, size_t size, size_t number, uint32_t n_axes, const int64_t *sizes)
 {
     uint64_t positions[MAREY_MAX_RANK];

@@ -1,4 +1,4 @@
-/* On and off, by the program and by options; forks and the end of the process. */
+/* Switching on and off, by the program and by options; forks and process exit. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 static struct marey__dump *const dump = &marey__dump;
 
-static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER; /* one switches at a time */
+static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER; /* serializes switching */
 
-static bool is_by_options; /* options switched it on, and not the program. Guarded by `switch_lock` */
+static bool is_by_options; /* switched on by options rather than the program. Guarded by `switch_lock` */
 
 static const uint64_t memory_default = UINT64_C(1) << 30;
 static const uint64_t exit_patience_ns = 10000000000, fork_patience_ns = 10000000;
@@ -41,7 +41,7 @@ static marey_status check_options(const struct marey_dump_options *o)
     return MAREY_OK;
 }
 
-/* A path that stays right when the program changes its directory. */
+/* An absolute path, valid after the program changes its directory. */
 static marey_status resolve(const char *dir, char *out, size_t size)
 {
     char cwd[PATH_MAX];
@@ -88,7 +88,7 @@ struct dump_settings {
     uint32_t given; /* not 0: the dumper is switched on */
     bool durable;
     char dir[512];
-    struct marey_dump_options fields; /* all others */
+    struct marey_dump_options fields; /* all other options */
 };
 
 #define FIELD(field) MAREY__OPTION_FIELD(struct dump_settings, field)
@@ -117,7 +117,7 @@ static const struct marey__option dump_options[] = {
      MAREY__OPTION_BOOL, FIELD(durable), .flag = GIVEN_DURABLE},
 };
 
-/* Options by name; they win over what the program asks for. Guarded by `switch_lock`. */
+/* Options by name; they override the program's. Guarded by `switch_lock`. */
 static struct dump_settings given;
 
 static void overlay(struct marey_dump_options *o)
@@ -134,7 +134,7 @@ static void overlay(struct marey_dump_options *o)
     }
 }
 
-/* Everything but the switch. */
+/* Everything except switching on. */
 static marey_status prepare(const struct marey_dump_options *options)
 {
     char dir[PATH_MAX];
@@ -158,7 +158,7 @@ static marey_status prepare(const struct marey_dump_options *options)
     return MAREY_OK;
 }
 
-/* A step in which a trigger came is wanted even if it does not end. */
+/* A step with a trigger is written even if it does not end. */
 static void write_triggered(void)
 {
     int rank, world;
@@ -174,7 +174,7 @@ static void write_triggered(void)
         marey__dump_write_here();
 }
 
-/* Off, within `patience_ns` of the last thing that moved; 0: however long it takes. */
+/* Switches off. Gives up after `patience_ns` without progress; 0: never. */
 static marey_status disable(uint64_t patience_ns)
 {
     if (!marey_dump_is_enabled())
@@ -205,7 +205,10 @@ static marey_status disable(uint64_t patience_ns)
     return st;
 }
 
-/* The program's first enable joins what options began, unless a step has ended; it may then still name the directory. */
+/*
+ * The program's first enable takes over a dump begun by options, unless a step has ended; it may still name the
+ * directory.
+ */
 static marey_status switch_on(const struct marey_dump_options *o, bool by_options)
 {
     if (marey_dump_is_enabled() && !(is_by_options && marey_dump_count() == 0))
@@ -242,7 +245,10 @@ marey_status marey_dump_disable(void)
 
 static const struct marey__instrument instrument;
 
-/* Options without a directory wait for one, from a recording or the program. While it is on, they wait for the next enable. */
+/*
+ * Options without a directory wait for one, from a recording or the program; options that come while dumping wait for
+ * the next enable.
+ */
 static void configure(const struct marey__settings *settings)
 {
     const struct dump_settings *const own = marey__settings_of(settings, &instrument);
@@ -267,9 +273,12 @@ static void reset(void)
     given.given = 0;
 }
 
-static bool has_switch_lock; /* the thread that forks; stored under dump.lock */
+static bool has_switch_lock; /* of the forking thread; stored under dump.lock */
 
-/* Idle threads end, so that the child misses none and Python does not warn. A disable may take long: do not wait for it. */
+/*
+ * Ends idle threads, so that the child misses none and Python does not warn. Do not wait for a disable, which may take
+ * long.
+ */
 static void before_fork(void)
 {
     const struct timespec until = marey__clock_after(CLOCK_REALTIME, fork_patience_ns);
@@ -281,7 +290,7 @@ static void before_fork(void)
     marey__dump_memory_before_fork();
 }
 
-/* The child has none of the parent's threads, and what was added is the parent's to write and to release. */
+/* The child has none of the parent's threads; added values belong to the parent, which writes and releases them. */
 static void become_child(void)
 {
     pthread_cond_init(&dump->work, NULL);
@@ -319,7 +328,7 @@ static const struct marey__instrument instrument = {
 
 MAREY__INSTRUMENT_AT_LOAD(2, instrument)
 
-/* What was flushed is written at the end of the process as well, while something moves. */
+/* At process exit, flushed steps are still written as long as there is progress. */
 __attribute__((destructor)) static void unload(void)
 {
     if (marey_dump_is_enabled() && disable(exit_patience_ns) != MAREY_OK)

@@ -1,6 +1,6 @@
 /*
- * Paths and what is where. A dictionary has keys, a list positions that are taken in order. What is new must not be there
- * yet; an empty dictionary gives way to anything. One table finds a child by its parent and its key.
+ * Paths and their nodes. A dictionary has keys, a list consecutive positions. A new value's path must be free; an empty
+ * dictionary may be replaced. One hash table finds a child by its parent and key.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static bool is_part(const struct marey_dump_part *a, const struct marey_dump_par
     return a->key_len == b->key_len && memcmp(a->key, b->key, a->key_len) == 0;
 }
 
-/* The number of a child; 0, which is the root's, when there is none. */
+/* The number of a child; 0, the root's, if there is none. */
 static uint32_t find_child(const struct marey__dump_tree *tree, uint32_t parent,
                            const struct marey_dump_part *part)
 {
@@ -34,7 +34,7 @@ static uint32_t find_child(const struct marey__dump_tree *tree, uint32_t parent,
     return number;
 }
 
-/* Room for `n` more nodes, and a root. */
+/* Makes room for `n` more nodes, and a root. */
 static bool reserve(struct marey__dump_tree *tree, size_t n)
 {
     if (!marey__grow(&tree->nodes, &tree->cap, tree->n + n + 1, sizeof *tree->nodes))
@@ -47,7 +47,7 @@ static bool reserve(struct marey__dump_tree *tree, size_t n)
     return true;
 }
 
-/* A child that is not there yet. The nodes have room; the key is the tree's. Returns 0 on out of memory. */
+/* Adds a child. The nodes have room; the tree owns the key. Returns 0 on out of memory. */
 static uint32_t append(struct marey__dump_tree *tree, uint32_t parent, struct marey_dump_part part)
 {
     const uint32_t number = (uint32_t)tree->n;
@@ -92,7 +92,9 @@ static bool read_position(const struct marey_dump_part *part, uint64_t *out)
     return part->key_len > 0;
 }
 
-/* How a part leads on from `node`: to a child (`*child`) or to a new one. In a list a key of digits is a position. */
+/*
+ * Resolves a part below `node`: to an existing child (`*child`) or a new one. In a list, a key of digits is a position.
+ */
 static const char *lead_on(const struct marey__dump_tree *tree, uint32_t number,
                            const struct marey_dump_part *part, uint32_t *child)
 {
@@ -114,7 +116,7 @@ static const char *lead_on(const struct marey__dump_tree *tree, uint32_t number,
     return NULL;
 }
 
-/* Whether a value of that kind can be where `node` is. */
+/* Whether a value of that kind can replace `node`. */
 static const char *give_way(const struct marey__dump_node *node, enum marey_dump_kind kind)
 {
     if (node->kind == MAREY__NODE_DICT && (node->n_children == 0 || kind == MAREY_DUMP_DICT))
@@ -125,7 +127,7 @@ static const char *give_way(const struct marey__dump_node *node, enum marey_dump
            "before adding it again";
 }
 
-/* Follow the path as far as it is there; `*i` parts of it are. */
+/* Follows the path as far as it exists: `*i` parts. */
 static const char *follow(const struct marey__dump_tree *tree, const struct marey_dump_part *parts,
                           size_t n_parts, uint32_t *at, size_t *i)
 {
@@ -136,7 +138,7 @@ static const char *follow(const struct marey__dump_tree *tree, const struct mare
         if (why != NULL || child == 0)
             break;
     }
-    /* Below what is new all is new. */
+    /* Below a new node all nodes are new. */
     for (size_t below = *i + 1; why == NULL && below < n_parts; below++)
         if (parts[below].key == NULL && parts[below].index != 0)
             why = "positions in a list are added in order";

@@ -1,7 +1,8 @@
 /*
- * Layout accvlab: a folder for each step with the tree as JSON and files of values. The JSON has the bytes that Python's
- * json.dump(tree, indent=2) gives, so that dumps of ACCV-Lab and of marey can be compared by any means. Each file appears under its name when
- * it is whole, tensors.json last, so that a step that has it is complete. What an earlier run left in the folder goes.
+ * Layout accvlab: a folder per step with the tree as JSON and files of values. The JSON is byte-identical to Python's
+ * json.dump(tree, indent=2), so that dumps of ACCV-Lab and marey can be compared by any means. Each file gets its name
+ * when it is complete, tensors.json last: a step that has it is complete. Files of an earlier run in the folder are
+ * removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@ struct writer {
     struct marey__dump_place *place;
     struct marey__dump_result *result;
     struct marey__held_file folder;
-    struct marey__dump_file file; /* of the tree that is being written */
+    struct marey__dump_file file; /* for the tree being written */
     const struct marey__dump_tree *tree;
 };
 
@@ -60,7 +61,7 @@ static bool has_file(const struct marey__dump_item *item)
            !is_in_json(item);
 }
 
-/* Names of a value's files, as nested lists where axes of the tensor count images. */
+/* Writes the names of a value's files, as nested lists if axes of the tensor count images. */
 static void put_names(struct writer *w, const struct marey__dump_item *item, uint32_t axis,
                       size_t *next, uint32_t level)
 {

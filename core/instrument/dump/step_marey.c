@@ -4,9 +4,9 @@
  *      NAME.part      [ head, blank │ tensor │ pad │ tensor │ ...            grows; small tensors in batches
  *      NAME.jsonl       line, line, ...                                       a line when its data are in the file
  *
- * A line is written after the data that it describes. So when the process dies, a value with a line is complete. At the end the
- * head is put in front and the file gets its name. A write that fails takes back what waited for it: those values are
- * missing, and the next ones may still find room.
+ * A line is written after the data that it describes, so a value with a line is complete even if the process dies. At
+ * the end the head is written in front and the file gets its name. If a write fails, the values in it are missing, but
+ * later ones may still find room.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,14 +29,14 @@ struct writer {
     struct marey__held_file folder;
     struct marey__held_file data, manifest;
     struct marey__buf name; /* "step-00000012.rank-3", and a NUL */
-    bool is_direct;         /* the data go past the page cache, in whole pages */
+    bool is_direct;         /* bypass the page cache, in whole pages */
 
-    struct marey__safetensors table; /* with the values that wait */
+    struct marey__safetensors table; /* including waiting values */
     struct marey__dump_mark written; /* without them */
-    uint64_t data_start, at;         /* where the batch goes */
+    uint64_t data_start, at;         /* `at`: where the batch goes */
     char *batch;                     /* BATCH bytes */
     size_t n_batch;
-    struct marey__dump_item *waiting; /* the first whose line is not written */
+    struct marey__dump_item *waiting; /* the first without a written line */
     size_t n_waiting;
     struct marey__buf lines;
     uint64_t n_values;
@@ -67,7 +67,7 @@ static bool write_at(struct writer *w, const char *bytes, size_t len)
     return true;
 }
 
-/* Write the batch; past the cache whole pages of it, the rest waits. */
+/* Writes the batch; with O_DIRECT only whole pages, the rest waits. */
 static bool write_batch(struct writer *w)
 {
     const size_t n = w->is_direct ? w->n_batch / PAGE * PAGE : w->n_batch;
@@ -78,7 +78,7 @@ static bool write_batch(struct writer *w)
     return true;
 }
 
-/* NULL: zeros. */
+/* `bytes` NULL: zeros. */
 static bool put_bytes(struct writer *w, const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -96,7 +96,7 @@ static bool put_bytes(struct writer *w, const char *bytes, size_t len)
     return true;
 }
 
-/* Large ones go to the file from where they are, if the kernel can take them from there. */
+/* Large data are written directly from their memory, if O_DIRECT permits. */
 static bool put_data(struct writer *w, const char *bytes, size_t len)
 {
     if (len >= BATCH && (!w->is_direct || (uintptr_t)bytes % PAGE == 0)) {
@@ -111,7 +111,7 @@ static bool put_data(struct writer *w, const char *bytes, size_t len)
     return put_bytes(w, bytes, len);
 }
 
-/* From here on byte by byte, for the last ones and the head. */
+/* Switches to buffered writes, for the rest and the head. */
 static void stop_direct(struct writer *w)
 {
     const int flags = fcntl(w->data.fd, F_GETFL);
@@ -180,7 +180,7 @@ static marey_status write_lines(struct writer *w)
     return st;
 }
 
-/* An empty dictionary or list that was filled later says nothing. */
+/* A dictionary or list added empty and filled later needs no line. */
 static bool has_line(const struct marey__dump_step *step, const struct marey__dump_item *item)
 {
     const enum marey_dump_kind kind = item->value.kind;
@@ -202,7 +202,7 @@ static void finish(struct writer *w, struct marey__dump_item *item)
     marey__dump_item_done(item);
 }
 
-/* Write the lines of waiting values up to `end`, as far as their data are in the file. */
+/* Writes the lines of waiting values up to `end` whose data are in the file. */
 static marey_status write_waiting(struct writer *w, const struct marey__dump_item *end)
 {
     for (; w->waiting != end; w->waiting = w->waiting->next) {
@@ -214,7 +214,7 @@ static marey_status write_waiting(struct writer *w, const struct marey__dump_ite
     return write_lines(w);
 }
 
-/* The disk refused: what waited for it is missing, and its place is taken by whatever comes next. */
+/* A write failed: the values in it are missing, and their space is reused. */
 static void take_back(struct writer *w, const struct marey__dump_item *end, int error)
 {
     marey__dump_report(w->result, "cannot write all of the dump in %s: %s; tensors are missing in it",
@@ -234,7 +234,7 @@ static void take_back(struct writer *w, const struct marey__dump_item *end, int 
     w->at = w->data_start + w->table.n_bytes;
     if (w->at % PAGE != 0)
         stop_direct(w);
-    /* If this fails, the rest is overwritten or cut off at the end. */
+    /* If this fails, the rest is overwritten or truncated at the end. */
     if (ftruncate(w->data.fd, (off_t)w->at) != 0)
         errno = 0;
 }
@@ -247,7 +247,7 @@ static struct marey__dump_mark mark(const struct writer *w)
         .entries_len = w->table.entries.len, .n_bytes = w->table.n_bytes, .n_pads = w->table.n_pads};
 }
 
-/* Into the safetensors file. A small one that would go over the end of the batch begins the next. */
+/* Writes to the safetensors file. A small tensor that would cross the end of the batch begins the next. */
 static marey_status put_tensor(struct writer *w, struct marey__dump_item *item)
 {
     struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
@@ -312,7 +312,7 @@ static marey_status put_item(struct writer *w, struct marey__dump_item *item)
 
 /* ---- a step ---- */
 
-/* The most that an entry of the head can take: a little more than it will. */
+/* An upper bound for an entry of the head. */
 static uint64_t entry_room(const struct writer *w, const struct marey__dump_item *item)
 {
     enum { PLAIN = 110, AXIS = 21, PAD = 110, ESCAPED = 6 };
@@ -329,7 +329,7 @@ static uint64_t entry_room(const struct writer *w, const struct marey__dump_item
     return room;
 }
 
-/* Where the data begin: after the largest possible head, so that it is made only once. */
+/* The data begin after the largest possible head, so that the head is written only once. */
 static void plan_head(struct writer *w)
 {
     uint64_t room = 256;
@@ -357,7 +357,7 @@ static bool open_file(struct writer *w, const char *suffix, int flags, struct ma
                                                flags | O_WRONLY | O_CREAT | O_NOFOLLOW, 0644));
 }
 
-/* A step that is there already gives way. */
+/* Removes an earlier step with the same name. */
 static void replace(struct writer *w)
 {
     const int folder = marey__held_fd(&w->folder);
@@ -397,7 +397,7 @@ static marey_status open_step(struct writer *w)
     return write_lines(w);
 }
 
-/* Write the head before the data, and cut off the rest after them. */
+/* Writes the head before the data, and truncates the file after them. */
 static marey_status write_head(struct writer *w)
 {
     struct marey__buf head MAREY__FINALLY(marey__buf_fini) = {0};
@@ -412,7 +412,7 @@ static marey_status write_head(struct writer *w)
                : marey__fail_errno("write %s/%s.part", w->place->dir, w->name.data);
 }
 
-/* What is left of the data, the head, and the name. */
+/* Writes the rest of the data and the head, and renames the file. */
 static marey_status close_data(struct writer *w)
 {
     const struct file_name part = name_of(w, ".part"), whole = name_of(w, ".safetensors");
