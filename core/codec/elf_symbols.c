@@ -1,4 +1,4 @@
-/* Symbols of ELF files of 64 bits in this machine's byte order. The bytes are trusted in nothing. */
+/* Symbols of 64-bit ELF files in this machine's byte order. The bytes are untrusted. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ const void *marey__elf_part(const struct marey__elf *elf, uint64_t at, uint64_t 
     return at <= elf->len && len <= elf->len - at ? elf->bytes + at : NULL;
 }
 
-/* Copy head `i` of a table of `n`, each of `size` bytes. */
+/* Copies header `i` of a table of `n`, each of `size` bytes. */
 static bool copy_head(const struct marey__elf *elf, uint64_t table, uint64_t i, uint64_t n,
                       size_t size, void *out)
 {
@@ -68,7 +68,7 @@ const uint8_t *marey__elf_named(const struct marey__elf *elf, const char *name, 
 
 MAREY__ORDER(by_begin, struct marey__elf_symbol, MAREY__UP(begin))
 
-/* The functions of one table of symbols. */
+/* Adds the functions of one symbol table. */
 static bool take_table(const struct marey__elf *elf, const Elf64_Shdr *table,
                        const Elf64_Shdr *texts, struct marey__elf_symbol **out, size_t *n)
 {
@@ -84,7 +84,7 @@ static bool take_table(const struct marey__elf *elf, const Elf64_Shdr *table,
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Sym symbol;
         memcpy(&symbol, symbols + i * sizeof symbol, sizeof symbol);
-        /* Names are not looked at: that would fetch tens of megabytes of a large library. */
+        /* Does not read names: that would page in tens of megabytes of a large library. */
         if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
             symbol.st_name != 0 && symbol.st_name < texts->sh_size)
             (*out)[(*n)++] = (struct marey__elf_symbol){
@@ -98,7 +98,7 @@ static bool take_table(const struct marey__elf *elf, const Elf64_Shdr *table,
     return true;
 }
 
-/* The full table where it is there, else the one that the loader uses. */
+/* Uses the full table if it exists, else the dynamic one. */
 bool marey__elf_symbols(const void *bytes, size_t len, struct marey__elf_symbol **out, size_t *n)
 {
     struct marey__elf elf;
@@ -121,7 +121,7 @@ const struct marey__elf_symbol *marey__elf_symbol_at(const struct marey__elf_sym
 {
     size_t after;
     MAREY__BISECT(after, 0, n, symbols[after].begin <= address);
-    /* Of several that begin here, some without a size, the one that reaches so far. */
+    /* Several may begin here, some without a size: take one that contains the address. */
     for (size_t i = after; i > 0 && after - i < 8; i--)
         if (address < symbols[i - 1].end && symbols[i - 1].name[0] != '\0')
             return &symbols[i - 1];
@@ -210,7 +210,7 @@ static void open_file(struct marey__elf_files *files, struct marey__elf_file *fi
                       uint64_t run_unix_ns)
 {
     struct stat status;
-    /* The path is what a recording says: it may lead to a pipe or a terminal. */
+    /* The path comes from a recording: it may be a pipe or a terminal. */
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return;

@@ -1,11 +1,10 @@
 /*
- * Energy as an instrument: it starts with a recording, stops before it closes, and keeps out of forks.
+ * The energy instrument: starts with a recording, stops before it closes, and pauses during forks.
  *
- * The thread `marey-energy` waits for its turn, opens what there is, reads by a timetable until it has to end.
- *
- * It sleeps until the next reading is due, by the clock and not for a time, so that what a reading takes does not add up.
- * Foreign code (NVML) may hang for good. Then stop() leaves the thread to itself: it may write nothing more, and frees the
- * session should it ever come back.
+ * The thread `marey-energy` waits until this process is the one that measures, opens the sources, and reads by a
+ * timetable until it has to end. It sleeps until absolute times, so that the cost of readings does not add up. Foreign
+ * code (NVML) may hang forever. Then stop() abandons the thread: it writes nothing more, and frees the session if it
+ * ever returns.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,11 +18,11 @@
 #include "instrument/energy/internal.h"
 #include "switchboard/internal.h"
 
-/* Outside of sessions, so that an epoch's edge never meets one that is just being freed. */
-static uint32_t bell;    /* a futex; counts rings */
+/* Outside of sessions, so that an epoch never meets one that is being freed. */
+static uint32_t bell;    /* a futex that counts wakeups */
 static uint32_t n_edges; /* epochs begun and ended so far */
 
-static __thread struct marey__energy_session *my_session; /* of the thread itself */
+static __thread struct marey__energy_session *my_session; /* set in the energy thread */
 
 static void ring(void)
 {
@@ -31,7 +30,7 @@ static void ring(void)
     syscall(SYS_futex, &bell, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Until the futex is no longer `value`, or the deadline of the monotonic clock. */
+/* Waits until the futex is no longer `value`, or until the deadline (CLOCK_MONOTONIC). */
 static void wait_until(uint32_t *futex, uint32_t value, uint64_t deadline_ns)
 {
     const struct timespec until = {(time_t)(deadline_ns / MAREY__SECOND_NS),
@@ -51,10 +50,10 @@ static void epoch_edge(void)
 }
 
 /*
- * ---- values in order of time ----
+ * ---- values ordered by time ----
  *
- * A lane takes events in order, but the driver's samples come with stamps of the past, and those of several GPUs one GPU
- * after the other. So a value waits here until nothing older can come.
+ * A lane takes events in order, but the driver's samples have past timestamps, and those of several GPUs come one GPU
+ * after the other. So values wait here until nothing older can come.
  */
 
 MAREY__ORDER(by_tick, struct marey__energy_entry, MAREY__UP(tick))
@@ -67,7 +66,7 @@ static void put_entry(const struct marey__energy_entry *entry)
         marey__lane_put_record_at(entry->tick, MAREY_RECORD_COUNTER, words, MAREY__COUNT_OF(words));
 }
 
-/* Write entries that are not after `until_tick`, in order; the rest goes on waiting. */
+/* Writes entries up to `until_tick`, in order; the rest keeps waiting. */
 static void order_write(struct marey__energy_order *order, uint64_t until_tick)
 {
     size_t n = 0;
@@ -80,7 +79,7 @@ static void order_write(struct marey__energy_order *order, uint64_t until_tick)
     memmove(order->entries, order->entries + n, order->n * sizeof *order->entries);
 }
 
-/* Without memory what waits is written at once: late samples then have the time of the value before them. */
+/* On out of memory, waiting values are written at once: late samples then get the time of the value before them. */
 static void order_add(struct marey__energy_order *order, const struct marey__energy_entry *entry)
 {
     if (MAREY__PUSH(order->entries, order->n, order->cap, *entry))
@@ -91,7 +90,7 @@ static void order_add(struct marey__energy_order *order, const struct marey__ene
 
 /* ---- into the recording ---- */
 
-/* Whether this thread still has a say; then be_silent() must follow. */
+/* Whether this thread may still write; if so, be_silent() must follow. */
 static bool may_speak(void)
 {
     if (my_session == NULL)
@@ -113,7 +112,7 @@ void marey__energy_put_at(uint64_t tick, marey_id site, double value)
 {
     const struct marey__energy_entry entry = {tick, site, value};
     if (my_session == NULL || !may_speak())
-        return; /* a test's own thread has no recording to write to */
+        return; /* a test's thread has no recording */
     order_add(&my_session->order, &entry);
     be_silent();
 }
@@ -176,7 +175,7 @@ static void measure(struct marey__energy_session *s)
     marey__energy_sources_close(s);
 }
 
-/* Returns false where the program ends before; without energy.after, the shortest one is measured. */
+/* Returns false if the program ends first; without energy.after, even the shortest program is measured. */
 static bool wait_to_begin(struct marey__energy_session *s)
 {
     const struct marey__energy_settings *const settings =
@@ -191,7 +190,10 @@ static bool wait_to_begin(struct marey__energy_session *s)
     return true;
 }
 
-/* Ask once a second, as the measuring process may end. At first even after the program's end, for the shortest ones. */
+/*
+ * Asks once a second, as the measuring process may end. The first time even after the program's end, for very short
+ * programs.
+ */
 static bool wait_for_turn(struct marey__energy_session *s)
 {
     for (;;) {
@@ -200,7 +202,7 @@ static bool wait_for_turn(struct marey__energy_session *s)
         if (turn == MAREY__TURN_OURS)
             return true;
         if (turn == MAREY__TURN_NEVER) {
-            /* No locks on this file system: the first rank of the machine is as good as any. */
+            /* The file system has no locks: use the first rank of each machine. */
             if (s->local_rank <= 0)
                 marey__say("energy: %s cannot be locked: if several processes of this machine "
                            "measure, energy is recorded several times",
@@ -277,7 +279,7 @@ static struct marey__energy_session *session_start(const struct marey__settings 
     return NULL;
 }
 
-/* Waits for the last reading, a second at most. Frees the session. */
+/* Waits at most a second for the last reading. Frees the session. */
 static void session_stop(struct marey__energy_session *s)
 {
     const uint64_t deadline = marey__energy_now_ns() + MAREY__SECOND_NS;
@@ -290,7 +292,7 @@ static void session_stop(struct marey__energy_session *s)
     pthread_mutex_lock(&s->voice);
     const bool has_ended = s->state == MAREY__SESSION_ENDED;
     if (!has_ended)
-        s->state = MAREY__SESSION_ABANDONED; /* from here on it is the thread's */
+        s->state = MAREY__SESSION_ABANDONED; /* now owned by the thread */
     pthread_mutex_unlock(&s->voice);
     if (has_ended) {
         pthread_join(thread, NULL);
@@ -301,7 +303,7 @@ static void session_stop(struct marey__energy_session *s)
     marey__say("the last reading of energy is missing: NVML did not answer within a second");
 }
 
-/* Keep the thread out of foreign code during a fork; false when it does not return in time. */
+/* Keeps the thread out of foreign code during a fork; false if it does not return in time. */
 static bool session_pause(struct marey__energy_session *s)
 {
     const bool is_opening = __atomic_load_n(&s->is_opening, __ATOMIC_RELAXED);
@@ -318,11 +320,11 @@ static bool session_pause(struct marey__energy_session *s)
 /* ---- start and stop ---- */
 
 static struct {
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the fields below */
     struct marey__energy_session *session;
-    struct marey__energy_session *parents; /* what a forked child inherited and cannot end */
-    bool is_paused;                        /* for the fork that is under way */
-    int64_t owner; /* the process that has the thread; a raw clone() has not */
+    struct marey__energy_session *parents; /* inherited by a forked child, which cannot end it */
+    bool is_paused;                        /* for the fork in progress */
+    int64_t owner;                         /* the process that has the thread; not a raw clone() */
 } energy = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const struct marey__iteration_subscriber subscriber = {.epoch_edge = epoch_edge};
@@ -352,7 +354,9 @@ static void start(const struct marey__settings *s)
         marey__iteration_subscribe(&subscriber);
 }
 
-/* A library loaded after us ends before us, NVML too. What is registered once it is there runs before that. */
+/*
+ * Libraries loaded after us, NVML too, are unloaded first. A handler registered after they are loaded runs before that.
+ */
 void marey__energy_stop_at_exit(void)
 {
     static bool is_registered;
@@ -392,7 +396,7 @@ static void before_fork(void)
 static void after_fork(bool in_child)
 {
     if (energy.session != NULL && in_child) {
-        /* The lock is the parent's, but it would last for as long as the child has the file open. */
+        /* The lock belongs to the parent, but would last as long as the child has the file open. */
         marey__held_close(&energy.session->lock.file);
         energy.parents = energy.session;
         energy.session = NULL;
@@ -428,7 +432,7 @@ marey_status marey_energy_start(const char *path, const char *text)
     MAREY_TRY(marey__settings_parse(&s, text));
     if (path == NULL || realpath(path, s.path) == NULL) /* absolute: the thread opens it later */
         return marey__fail_errno("find the recording %s", path != NULL ? path : "without a path");
-    marey_reset(); /* also what the environment has pending for this process */
+    marey_reset(); /* also clears a recording that the environment requested for this process */
     s.role = "energy";
     s.rank = s.world_size = -1;
     start(&s);

@@ -1,4 +1,7 @@
-/* Counters of energy only rise, but may wrap, start at zero with the driver, or stop. The result never falls or jumps. */
+/*
+ * Energy counters only increase, but may wrap, restart at zero with the driver, or stop. The result never decreases or
+ * jumps.
+ */
 #include "instrument/energy/internal.h"
 
 double marey__count_begin(struct marey__count *count, uint64_t now_ns, double watts)
@@ -24,7 +27,7 @@ static enum marey__count_news fall(struct marey__count *count, uint64_t value)
 
 enum marey__count_news marey__count_take(struct marey__count *count, uint64_t value)
 {
-    /* When that much has gone by, a counter that has not moved does not work. Drivers renew it every 0.1 s. */
+    /* A counter that has not moved after this much energy does not work. Drivers update it every 0.1 s. */
     const double still_j = 50, still_s = 0.5;
     enum marey__count_news news = MAREY__COUNT_FINE;
     if (!count->has_last)

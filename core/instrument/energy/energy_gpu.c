@@ -1,6 +1,6 @@
 /*
- * One GPU. Each quantity is read until NVML says that it never will be: then it is missing, with the reason, and the rest
- * goes on. The loss of power and energy is reported; the rest is in the text energy_sources.
+ * One GPU. A quantity is read until NVML reports that it is unsupported; then it is marked missing, with the reason.
+ * The loss of power or energy is reported to the user, others only in the text energy_sources.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ void marey__energy_gpu_fault(struct marey__energy_gpu *gpu, enum marey__energy_r
     case MAREY__NVML_NO_PERMISSION:
         miss(gpu, what, error);
         break;
-    default: /* it may go by */
+    default: /* possibly temporary */
         if (++gpu->values[what].n_failed == MOST_FAILURES)
             miss(gpu, what, error);
     }
@@ -193,17 +193,17 @@ void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns)
     const uint64_t tick = marey__clock_ticks();
     const int error = gpu->nvml->energy == NULL ? MAREY__NVML_FUNCTION_NOT_FOUND
                                                 : gpu->nvml->energy(gpu->device, &millijoule);
-    /* It may take milliseconds, and when within them it counts is not known. */
+    /* The call may take milliseconds, and the time of the count within it is unknown. */
     const uint64_t middle = tick + (marey__clock_ticks() - tick) / 2;
     if (error != 0) {
         marey__energy_gpu_fault(gpu, MAREY__READ_ENERGY, error);
         return;
     }
-    /* Without power, a GPU that idles is all that can be expected. */
+    /* Without power readings, expect at least an idle GPU. */
     const double idle_watts = 5;
     marey__count_begin(&gpu->count, now_ns,
                        gpu->values[MAREY__READ_POWER].missing[0] != '\0' ? idle_watts : 0);
-    if (gpu->ring.is_used && now_ns > gpu->power_ns) { /* its newest sample is a little old */
+    if (gpu->ring.is_used && now_ns > gpu->power_ns) { /* its newest sample is slightly old */
         gpu->count.expected_j += gpu->watts * (double)(now_ns - gpu->power_ns) / 1e9;
         gpu->power_ns = now_ns;
     }
@@ -235,7 +235,7 @@ static int read_state(const struct marey__energy_gpu *gpu, enum marey__energy_re
         error = nvml->throttle(gpu->device, &bits);
     else if (what == MAREY__READ_MEMORY_USED && nvml->memory != NULL)
         error = nvml->memory(gpu->device, &memory);
-    *out = (double)number + (double)bits + (double)memory.used; /* one of them */
+    *out = (double)number + (double)bits + (double)memory.used; /* only one of them is not 0 */
     return error;
 }
 

@@ -1,10 +1,9 @@
 /*
- * One process of a machine measures for a recording. A lock on a file in the recording's folder decides which one,
- * which the kernel releases when its owner dies: the next process that asks gets it. The owner takes the file away at the end; so
- * a process that got a lock checks whether the file still has its name, and else asks anew.
+ * One process per machine measures for a recording. A lock on a file in the recording's folder selects it; the kernel
+ * releases the lock when its owner dies, and the next process to try gets it. The owner removes the file at the end; so
+ * a process that got a lock checks whether the file still has its name, and otherwise tries again.
  *
- * Each waiting process also writes a line into the file with the GPUs it may use: the owner measures
- * those of all.
+ * Each waiting process also appends a line with the GPUs it may use: the owner measures those of all.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 
 #include "instrument/energy/internal.h"
 
-/* "=1,2" is what the variable says, "*" that it is not set. A newline ends no CUDA list, so it may as well end ours. */
+/* "=1,2" is the variable's value, "*" means it is not set. A newline ends the line; no valid CUDA list contains one. */
 static void sign_in(int fd)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -25,7 +24,7 @@ static void sign_in(int fd)
                         ? snprintf(line, sizeof line, "=%.*s\n", (int)strcspn(visible, "\n"), visible)
                         : snprintf(line, sizeof line, "*\n");
     if (len < (int)sizeof line && !marey__write_all(fd, line, (size_t)len))
-        errno = 0; /* a full disk: then only the devices of the owner are measured */
+        errno = 0; /* a full disk: then only the owner's devices are measured */
 }
 
 static bool open_file(struct marey__energy_lock *lock, const char *folder)
@@ -85,7 +84,7 @@ bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, 
         marey__held_is_ours(&lock->file, &st) ? pread(lock->file.fd, out, size - 1, (off_t)*at) : -1;
     out[n > 0 ? n : 0] = '\0';
     const size_t len = strcspn(out, "\n");
-    if (n <= 0 || out[len] != '\n') /* a line is appended by one write */
+    if (n <= 0 || out[len] != '\n') /* lines are appended by one write each */
         return false;
     *at += len + 1;
     out[len] = '\0';
@@ -94,7 +93,7 @@ bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, 
     return true;
 }
 
-/* "energy-HOST.lock" of this machine only: flock() may not work across a network. */
+/* Only this machine's "energy-HOST.lock": flock() may not work across a network. */
 static bool is_energy_lock(const char *name)
 {
     char host[128], expected[sizeof host + 16];
@@ -105,7 +104,7 @@ static bool is_energy_lock(const char *name)
     return strcmp(name, expected) == 0;
 }
 
-/* Whether all lines are as sign_in() writes them: "*" or "=LIST". */
+/* Whether all lines have the format of sign_in(): "*" or "=LIST". */
 static bool has_our_lines(int fd)
 {
     struct stat st;
@@ -125,7 +124,7 @@ static bool has_our_lines(int fd)
     return true;
 }
 
-/* Remove the lock file of a killed process. A file of the user may have such a name, so its lines are checked. */
+/* Removes the lock file of a killed process. Checks its lines, because a file of the user may have such a name. */
 void marey__energy_lock_clean(const char *path, const char *name)
 {
     if (!is_energy_lock(name))

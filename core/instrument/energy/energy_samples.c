@@ -1,13 +1,13 @@
 /*
- * The driver's samples of a GPU: power with the time of each, utilization as a mean; and GPM, counters of Hopper and newer.
+ * The driver's samples of a GPU: power with a timestamp each, mean utilization; and GPM, counters of Hopper and newer.
  *
- * Power: one call returns all samples of the last seconds, where a single reading costs a tenth of that. Stamps are
- * microseconds of CLOCK_REALTIME, which NVML does not promise. So each look compares them with that clock: when the newest
- * is off by more than a second, because the ring no longer moves, or the clock was set, or it is another clock, single
- * readings take over for good.
+ * Power: one call returns all samples of the last seconds; a single reading costs a tenth of that. Timestamps are
+ * microseconds of CLOCK_REALTIME, which NVML does not guarantee. So each call compares them with that clock: if the
+ * newest is off by more than a second, because the buffer stopped, the clock was set, or it is another clock, we switch
+ * to single readings permanently.
  *
- * Utilization and GPM: the value is the mean since the previous one, at the time of the look. A lane's events are in order
- * of time, and a sample's own stamp would be before events that are already there.
+ * Utilization and GPM: the value is the mean since the previous one, recorded at the time of the call. A lane's events
+ * are in order of time, and a sample's own timestamp would be before existing events.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@
 
 enum { MOST_SAMPLES = 1024, SECOND_US = 1000000, MOST_OFF_US = SECOND_US, MOST_LOOKS = 3 };
 
-/* A look at the ring: samples by stamp, each stamp once; and when that was. */
+/* The result of reading the buffer: samples by timestamp, each timestamp once; and the time of the call. */
 struct look {
     struct marey__nvml_sample samples[MOST_SAMPLES];
     unsigned n;
@@ -23,7 +23,7 @@ struct look {
     struct marey__moment now;
 };
 
-/* Insertion sort: samples are nearly always in order, and it allocates nothing. */
+/* Insertion sort: samples are nearly always sorted, and it allocates nothing. */
 static void sort_by_stamp(struct marey__nvml_sample *samples, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
@@ -40,7 +40,7 @@ static double sample_value(const struct look *look, unsigned i)
     return marey__nvml_number(look->type, &look->samples[i].value);
 }
 
-/* In order, each stamp once, only those after `after_us` with a value that can be. */
+/* Sorts, removes duplicate timestamps, and keeps only plausible values after `after_us`. */
 static void tidy(struct look *look, unsigned long long after_us, double most)
 {
     unsigned n = 0;
@@ -97,7 +97,7 @@ static uint64_t usual_distance_us(const struct look *look)
     return distances[(look->n - 1) / 2].stamp_us;
 }
 
-/* Whether the ring has samples often enough for `hz`, for long enough to look seldom. */
+/* Whether the buffer has samples often enough for `hz`, and keeps them long enough to be read seldom. */
 static bool is_enough(const struct marey__power_ring *ring, uint32_t hz)
 {
     const uint64_t least_span_us = SECOND_US / 2;
@@ -115,14 +115,14 @@ void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz)
         return;
     ring->n_looks++;
     if (look_at(gpu, MAREY__NVML_POWER_SAMPLES, 0, &look) != 0)
-        ring->n_looks = MOST_LOOKS; /* there is none; one that is still empty may fill */
+        ring->n_looks = MOST_LOOKS; /* not supported; one that is still empty may fill */
     if (look.n < 2)
         return;
     const unsigned long long newest_us = look.samples[look.n - 1].stamp_us;
     ring->period_us = usual_distance_us(&look);
     ring->span_us = MAREY__MIN(newest_us - look.samples[0].stamp_us, ring->period_us * (look.n - 1));
     ring->step_us = SECOND_US / (hz != 0 ? hz : MOST_HZ);
-    /* What is in there by now is from before. */
+    /* Samples already in the buffer are from before. */
     ring->seen_us = MAREY__MAX(newest_us, look.now.realtime_ns / 1000);
     ring->seen_tick = look.now.tick;
     if (is_off(&look, newest_us))
@@ -133,7 +133,7 @@ void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz)
 
 /* ---- and all others ---- */
 
-/* Where samples are denser than asked for: those nearest to the beat. */
+/* Where samples are denser than requested: takes those nearest to the period. */
 static bool is_wanted(struct marey__power_ring *ring, unsigned long long stamp_us)
 {
     if (stamp_us + ring->period_us / 2 < ring->due_us)
@@ -178,10 +178,10 @@ void marey__energy_ring_read(struct marey__energy_gpu *gpu)
         return;
     }
     ring->n_looks = MOST_LOOKS;
-    marey__energy_gpu_power(gpu, look.now.monotonic_ns); /* which also finds out whether the GPU is lost */
+    marey__energy_gpu_power(gpu, look.now.monotonic_ns); /* this also detects whether the GPU is lost */
 }
 
-/* A quarter of it is in hand, should the thread oversleep. */
+/* Leaves a quarter as reserve, in case the thread wakes up late. */
 uint64_t marey__energy_ring_period_ns(const struct marey__power_ring *ring)
 {
     const uint64_t most_ns = UINT64_C(2000000000);
@@ -210,7 +210,7 @@ static int read_samples(struct marey__energy_gpu *gpu)
         sum += sample_value(&look, i);
     if (look.n > 0)
         gpu->seen_us = look.samples[look.n - 1].stamp_us;
-    /* The samples of the first look are from before the recording. */
+    /* The first samples are from before the recording. */
     if (look.n > 0 && gpu->has_looked)
         marey__energy_gpu_put(gpu, MAREY__READ_UTILIZATION, sum / look.n);
     else if (look.n > 1)
@@ -237,13 +237,13 @@ void marey__energy_gpu_utilization(struct marey__energy_gpu *gpu)
 
 static const struct {
     enum marey__energy_read what;
-    unsigned metric; /* NVML's number for it */
+    unsigned metric; /* NVML's number */
 } metrics[] = {{MAREY__READ_SM_ACTIVE, 2},
                {MAREY__READ_SM_OCCUPANCY, 3},
                {MAREY__READ_TENSOR_ACTIVE, 5},
                {MAREY__READ_DRAM_ACTIVE, 10}};
 
-/* Both samples, once; 0 when they are there. */
+/* Allocates both samples, once; returns 0 if they exist. */
 static int prepare_gpm(struct marey__energy_gpu *gpu)
 {
     const struct marey__nvml *const nvml = gpu->nvml;

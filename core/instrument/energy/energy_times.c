@@ -1,8 +1,8 @@
 /*
- * The timetable and the sources that it reads: the zones of RAPL, and of the machine's GPUs those that a process waiting for
- * the recording may use. The ring of power samples is read before it runs over, or power itself often; everything else as
- * seldom as its cost makes sensible; the counters of energy mostly where epochs begin and end. All of it runs in the
- * thread, readings under the lock that keeps forks away.
+ * The timetable and its sources: the RAPL zones, and those of the machine's GPUs that a process waiting for the
+ * recording may use. The buffer of power samples is read before it overflows, or power itself often; everything else as
+ * seldom as its cost suggests; energy counters mostly where epochs begin and end. All of it runs in the thread, with
+ * readings under the lock that excludes forks.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,19 +14,19 @@
 /*
  * ---- how often something is read, by the cost of a reading ----
  *
- * Measuring may take a thousandth of a core for each GPU. The ring of
- * power samples needs some 0.03 % of a core where drivers are slow, the thread itself 0.005 %; the others divide the rest
- * between them, and leave some for the last readings, which a short run pays for as much as a long one. What a reading
- * takes is measured at the first one, before the time that counts, so that a run of seconds has the right paces as well.
+ * Measuring may take 0.1 % of a core per GPU. The buffer of power samples needs about 0.03 % where drivers are slow,
+ * the thread itself 0.005 %. The others share the rest, leaving some for the last readings, which cost a short run as
+ * much as a long one. The first reading measures the cost, before the measured time, so that a run of seconds has the
+ * right periods too.
  */
 enum { SECOND_MS = 1000 };
 
 static const struct {
-    uint32_t share; /* millionths of a core */
+    uint32_t share; /* 10^-6 of a core */
     uint32_t least_ms, most_ms;
 } paces[MAREY__N_PACED] = {
     [MAREY__DUE_POWER] = {400, SECOND_MS / 20, SECOND_MS / 10},
-    /* Power gives the shape in between. Where the counter is dear, epochs are what it is kept for. */
+    /* Power gives the shape in between. An expensive counter is reserved for epochs. */
     [MAREY__DUE_COUNT] = {150, 4 * SECOND_MS, 30 * SECOND_MS},
     [MAREY__DUE_UTILIZATION] = {200, SECOND_MS, 10 * SECOND_MS},
     [MAREY__DUE_GPM] = {40, SECOND_MS, 8 * SECOND_MS},
@@ -35,7 +35,7 @@ static const struct {
 
 void marey__pace_note(struct marey__due *due, uint64_t cost_ns)
 {
-    /* The first time the driver makes things that it keeps. */
+    /* In the first call the driver allocates. */
     due->cost_ns = due->n_costs++ < 2 ? cost_ns : (3 * due->cost_ns + cost_ns) / 4;
 }
 
@@ -47,7 +47,7 @@ uint64_t marey__pace_period_ns(enum marey__due_kind kind, uint64_t cost_ns)
     return MAREY__MIN(MAREY__MAX(period_ns, least_ns), most_ns);
 }
 
-/* The driver's buffer of utilization must not run over: a quarter is in hand. */
+/* The driver's utilization buffer must not overflow: leaves a quarter as reserve. */
 static uint64_t longest_ns(const struct marey__energy_session *s)
 {
     uint64_t most_ns = UINT64_MAX;
@@ -65,7 +65,7 @@ uint64_t marey__pace_plan(const struct marey__energy_session *s, enum marey__due
     return kind == MAREY__DUE_UTILIZATION ? MAREY__MIN(period_ns, longest_ns(s)) : period_ns;
 }
 
-/* A reading takes milliseconds, as some do on some drivers. */
+/* A reading takes milliseconds, as some do with some drivers. */
 static bool is_dear(const struct marey__due *due)
 {
     return due->cost_ns > 1000000;
@@ -109,7 +109,7 @@ static energy_reader *const readers[MAREY__N_PACED] = {
     [MAREY__DUE_STATE] = marey__energy_gpu_state,
 };
 
-/* One GPU after the other; a fork may come between two. */
+/* One GPU at a time, so that a fork may come between two. */
 static void read_all(struct marey__energy_session *s, energy_reader *read)
 {
     for (size_t i = 0; i < s->n_gpus; i++) {
@@ -118,7 +118,7 @@ static void read_all(struct marey__energy_session *s, energy_reader *read)
     }
 }
 
-/* Of all GPUs, and plan the next time by the cost. */
+/* Reads all GPUs, and plans the next time by the cost. */
 static void read_paced(struct marey__energy_session *s, enum marey__due_kind kind, uint64_t now)
 {
     struct marey__due *const due = &s->due[kind];
@@ -134,7 +134,7 @@ static void read_paced(struct marey__energy_session *s, enum marey__due_kind kin
     due->period_ns = period_ns;
 }
 
-/* All of one GPU, which measures the cost of each. */
+/* Reads everything of one GPU once, to measure the cost. */
 static void read_first(struct marey__energy_session *s, struct marey__energy_gpu *gpu)
 {
     for (enum marey__due_kind kind = 0; kind < MAREY__N_PACED; kind++) {
@@ -157,7 +157,7 @@ static void read_rings(struct marey__energy_session *s, uint64_t now)
     s->due[MAREY__DUE_RING].next_ns = now + s->due[MAREY__DUE_RING].period_ns;
 }
 
-/* The integral of power, up to here, is what the counter is compared with. */
+/* The counter is compared with the integral of power up to here. */
 static void read_counts(struct marey__energy_session *s, uint64_t now)
 {
     read_rings(s, now);
@@ -216,7 +216,7 @@ static void look_for_slices(struct marey__energy_session *s, size_t i)
     }
 }
 
-/* Each GPU that can be asked at all; the others leave their number free, for CUDA counts them too. */
+/* Opens each usable GPU; the others keep their number, because CUDA counts them too. */
 static void look_at_node(struct marey__energy_session *s, size_t i)
 {
     struct marey__node_gpu *const node = &s->nodes[i];
@@ -290,7 +290,7 @@ static void add_gpu(struct marey__energy_session *s, const struct marey__visible
     read_first(s, gpu);
 }
 
-/* Add the GPUs that one process may use; `visible` NULL: all. */
+/* Adds the GPUs that one process may use; `visible` NULL: all. */
 static void add_visible(struct marey__energy_session *s, const char *visible)
 {
     struct marey__visible_device devices[MAREY__MAX_GPUS];
@@ -307,7 +307,7 @@ static void add_visible(struct marey__energy_session *s, const char *visible)
         add_gpu(s, &devices[i]);
 }
 
-/* GPUs of all waiting processes, or of those that came since the last call. */
+/* Adds the GPUs of all waiting processes, or of those that came since the last call. */
 static void sources_add(struct marey__energy_session *s)
 {
     char line[4200];
@@ -331,7 +331,7 @@ void marey__energy_sources_open(struct marey__energy_session *s)
     open_nvml(s);
     __atomic_store_n(&s->is_opening, false, __ATOMIC_RELAXED);
     if (s->lock.file.fd >= 0)
-        sources_add(s); /* our own is among them */
+        sources_add(s); /* including our own */
     else if (s->n_nodes > 0)
         add_visible(s, getenv("CUDA_VISIBLE_DEVICES"));
     pthread_mutex_unlock(&s->calls);
@@ -341,7 +341,7 @@ void marey__energy_sources_open(struct marey__energy_session *s)
     describe(s);
 }
 
-/* What is dear is not read again when that was just done, as at the end of an epoch. */
+/* Skips an expensive reading that was just made, as at the end of an epoch. */
 static void read_last(struct marey__energy_session *s, enum marey__due_kind kind)
 {
     const uint64_t now = marey__energy_now_ns();
@@ -371,31 +371,33 @@ void marey__energy_sources_close(struct marey__energy_session *s)
 
 /* ---- the timetable ---- */
 
-/* Between readings of the energy counters: the least; and the most where there are epochs, whose edges come first. */
+/*
+ * Between readings of the energy counters: the minimum; and the maximum if there are epochs, whose edges have priority.
+ */
 #define COUNT_NS (4 * MAREY__SECOND_NS)
 #define COUNT_BETWEEN_EDGES_NS (30 * MAREY__SECOND_NS)
 
-/* `early_ns`: what would be due so soon is taken along, because to wake up takes as long as to read. */
+/* Anything due within `early_ns` is read too, because a wakeup costs as much as a reading. */
 static bool is_due(struct marey__due *due, uint64_t now, uint64_t early_ns)
 {
     if (now + early_ns < due->next_ns)
         return false;
     due->next_ns += due->period_ns;
-    if (due->next_ns <= now) /* it overslept: what was missed stays missed */
+    if (due->next_ns <= now) /* it overslept: missed readings are skipped */
         due->next_ns = now + due->period_ns - (now - due->next_ns) % due->period_ns;
     return true;
 }
 
 /*
- * An epoch begins or ends: what is read there divides the energy of two epochs exactly. Where the counter is so dear that
- * all edges would be too many, those that are left out are found by power, scaled to the counter on both sides.
+ * An epoch begins or ends: a reading here divides the energy of two epochs exactly. If the counter is too expensive for
+ * all edges, skipped ones are interpolated by power, scaled to the counter on both sides.
  */
 static void read_edge(struct marey__energy_session *s, uint64_t now, uint32_t n)
 {
     if (n == s->n_edges)
         return;
     s->n_edges = n;
-    s->has_edges = true; /* a reading in between would forbid the one at the next edge */
+    s->has_edges = true; /* a reading in between would prevent the one at the next edge */
     if (now < s->edge_ns + MAREY__SECOND_NS / 20)
         return;
     s->edge_ns = now;
@@ -403,7 +405,7 @@ static void read_edge(struct marey__energy_session *s, uint64_t now, uint32_t n)
         marey__pace_can_afford(s, MAREY__DUE_COUNT, now))
         read_counts(s, now);
     read_zones(s);
-    read_all(s, read_power); /* a ring has samples on both sides */
+    read_all(s, read_power); /* the buffer has samples on both sides */
 }
 
 static uint64_t next_count_ns(const struct marey__energy_session *s)
@@ -427,7 +429,7 @@ static void look_at_rings(struct marey__energy_session *s)
         *due = (struct marey__due){marey__energy_now_ns() + period_ns, period_ns, 0, 0, 0};
 }
 
-/* Those who came into the line, and rings that were empty at first. */
+/* Adds processes that came later, and tries buffers again that were empty. */
 static void look_around(struct marey__energy_session *s)
 {
     MAREY__HOLD(&s->calls);
@@ -436,7 +438,7 @@ static void look_around(struct marey__energy_session *s)
         marey__energy_ring_open(&s->gpus[i], s->power_hz);
 }
 
-/* What is slow is spread over the second, so that no reading waits for all the others. */
+/* Slow readings are spread over the second, so that no reading waits for all others. */
 void marey__energy_times_init(struct marey__energy_session *s)
 {
     const uint64_t now = marey__energy_now_ns(), quarter = MAREY__SECOND_NS / 4;

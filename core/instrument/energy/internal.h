@@ -2,16 +2,16 @@
  * energy: power, energy and utilization of GPUs and CPUs, read by one thread per machine.
  *
  *   energy.c          options, start and stop, forks; the thread
- *   energy_times.c    what can be measured here, and when each counter is read
+ *   energy_times.c    the available sources, and when each is read
  *   energy_lock.c     which process of a machine measures for a recording
  *   energy_gpu.c      one GPU: power, energy, clocks        energy_samples.c  the driver's samples of power, utilization
  *   energy_count.c    an energy counter that may wrap, restart or stop moving
  *   powercap.c        the kernel's RAPL counters            nvml.c            NVIDIA's library, opened at run time
  *   visible.c         which GPUs CUDA_VISIBLE_DEVICES names
  *
- * Input: counters of the machine. Output: counter records on a separate lane. The thread does everything that may
- * be slow. The program waits for it in two places, both with a time limit: at stop for the last reading, at fork for a
- * call that is in progress.
+ * Input: counters of the machine. Output: counter records on a separate lane. The thread does everything that may be
+ * slow. The program waits for it only at stop, for the last reading, and at fork, for a call in progress; both with a
+ * time limit.
  */
 #ifndef MAREY_INSTRUMENT_ENERGY_INTERNAL_H
 #define MAREY_INSTRUMENT_ENERGY_INTERNAL_H
@@ -83,14 +83,14 @@ struct marey__gpm_metrics {
         int status;
         double value;
         char *short_name, *long_name, *unit;
-    } metrics[256]; /* as many as any version has: it may write to all of them */
+    } metrics[256]; /* NVML may write all metrics of any version */
 };
 
 typedef void *marey__nvml_device;
 
 /*
- * X(needs, field, symbol, result, arguments) of each function. Those that are not REQUIRED are NULL where this NVML lacks
- * them. Each that returns an int returns 0 or an error's number.
+ * X(needs, field, symbol, result, arguments) of each function. Those that are not REQUIRED are NULL if this NVML lacks
+ * them. Those that return an int return 0 or an error number.
  */
 #define MAREY__NVML_FUNCTIONS(X)                                                                   \
     X(REQUIRED, init, "nvmlInit_v2", int, (void))                                                  \
@@ -142,27 +142,27 @@ struct marey__nvml {
 #undef MAREY__NVML_FIELD
 };
 
-/* The library's file: $MAREY_NVML_LIBRARY, else the name that the loader knows. */
+/* The library's file: $MAREY_NVML_LIBRARY, else the default name for the loader. */
 MAREY_PRIVATE_API const char *marey__nvml_path(void);
-/* Look up the functions of an open library. Returns the symbol of a required one that it lacks, else NULL. */
+/* Looks up the functions of an open library. Returns the symbol of a missing required one, else NULL. */
 MAREY_PRIVATE_API const char *marey__nvml_find_functions(void *library, struct marey__nvml *out);
 /*
- * Open and initialize it; call shutdown() for each that went well. MAREY_EUNAVAILABLE with a sentence when there is no
- * driver, or one that does not answer, or is too old. The library stays loaded.
+ * Opens and initializes it; each success needs a call of shutdown(). MAREY_EUNAVAILABLE with a message if the driver is
+ * missing, does not respond, or is too old. The library stays loaded.
  */
 MAREY_WARN_UNUSED marey_status marey__nvml_open(struct marey__nvml *out);
 MAREY_PRIVATE_API const char *marey__nvml_words(const struct marey__nvml *nvml, int error);
-/* By the type that NVML gives with it. */
+/* `type` is NVML's type of the value. */
 double marey__nvml_number(int type, const union marey__nvml_value *value);
 
 /* ---- visible.c ---- */
 
 enum { MAREY__UUID_MAX = 96, MAREY__MODEL_MAX = 96, MAREY__MAX_SLICES = 8, MAREY__MAX_GPUS = 256 };
 
-/* A GPU of the machine, in NVML's order, which is that of PCI. */
+/* A GPU of the machine; NVML orders them by PCI address. */
 struct marey__node_gpu {
     char uuid[MAREY__UUID_MAX], model[MAREY__MODEL_MAX];
-    size_t n_slices; /* of MIG */
+    size_t n_slices; /* MIG slices */
     char slices[MAREY__MAX_SLICES][MAREY__UUID_MAX];
 };
 struct marey__visible_device {
@@ -170,19 +170,21 @@ struct marey__visible_device {
     int32_t slice; /* -1: the whole GPU */
 };
 /*
- * Which devices `text`, a CUDA_VISIBLE_DEVICES (NULL: it is not set), means, in CUDA's order; how many. It is read as CUDA
- * reads it: numbers, or UUIDs, which may be shortened; the first that is none ends the list; one that comes twice makes it
- * empty. `out` has room for MAREY__MAX_GPUS.
+ * Which devices `text`, a CUDA_VISIBLE_DEVICES (NULL: not set), selects, in CUDA's order. Returns how many. Parsed as
+ * CUDA does: numbers, or UUIDs, which may be abbreviated; an invalid entry ends the list; a duplicate makes it empty.
+ * `out` has room for MAREY__MAX_GPUS.
  */
 MAREY_PRIVATE_API size_t marey__visible_choose(const char *text, const struct marey__node_gpu *gpus,
                                                size_t n_gpus, struct marey__visible_device *out);
-/* Whether numbers (or no `text`) may mean other GPUs than NVML's: CUDA puts the fastest first unless `order` is PCI_BUS_ID. */
+/*
+ * Whether numbers (or no `text`) may mean other GPUs than NVML's: CUDA puts the fastest first unless `order` is PCI_BUS_ID.
+ */
 MAREY_PRIVATE_API bool marey__visible_is_doubtful(const char *text, const char *order,
                                                   const struct marey__node_gpu *gpus, size_t n_gpus);
-/* UUIDs of devices with commas between. */
+/* Appends comma-separated UUIDs of devices. */
 MAREY_PRIVATE_API void marey__visible_put(struct marey__buf *out, const struct marey__node_gpu *gpus,
                                           const struct marey__visible_device *devices, size_t n);
-/* GPUs as the text `gpus` of a log has them, and back from such a text, which is not trusted; how many. */
+/* Writes GPUs in the format of the log's text `gpus`, and parses that untrusted text. Returns how many. */
 MAREY_PRIVATE_API void marey__node_gpus_put(struct marey__buf *out,
                                             const struct marey__node_gpu *gpus, size_t n);
 MAREY_PRIVATE_API size_t marey__node_gpus_parse(const char *text, struct marey__node_gpu *out,
@@ -193,23 +195,23 @@ MAREY_PRIVATE_API size_t marey__node_gpus_parse(const char *text, struct marey__
 enum marey__count_news {
     MAREY__COUNT_FINE,
     MAREY__COUNT_WRAPPED,
-    MAREY__COUNT_RESET, /* it began again: what went before is taken from what was expected */
-    MAREY__COUNT_STUCK, /* it does not move though it should; `joules` is not to be written */
+    MAREY__COUNT_RESET, /* it restarted: the energy before is taken from the expectation */
+    MAREY__COUNT_STUCK, /* it does not move though it should; do not write `joules` */
 };
 struct marey__count {
-    double unit_j;     /* joules of one unit */
-    uint64_t range;    /* where it may wrap; 0: it does not */
+    double unit_j;     /* joules per unit */
+    uint64_t range;    /* where it may wrap; 0: never */
     uint64_t last;     /* as read */
-    double joules;     /* never falls */
-    double expected_j; /* since it last moved, by whatever else is known */
+    double joules;     /* never decreases */
+    double expected_j; /* since it last moved, from other sources */
     double still_s;    /* since it last moved */
-    double most_j;     /* that can have gone by since the last reading */
-    uint64_t read_ns;  /* when it was read last; 0: never */
+    double most_j;     /* the maximum possible since the last reading */
+    uint64_t read_ns;  /* time of the last reading; 0: never */
     bool has_last, is_stuck;
 };
-/* A reading at `now_ns` begins: seconds since the last one, in which at least `watts` are expected. */
+/* Begins a reading at `now_ns`. Returns the seconds since the last one, in which at least `watts` are expected. */
 double marey__count_begin(struct marey__count *count, uint64_t now_ns, double watts);
-/* Take a reading, `expected_j`, `still_s` and `most_j` being up to date. */
+/* Adds a reading; `expected_j`, `still_s` and `most_j` must be up to date. */
 enum marey__count_news marey__count_take(struct marey__count *count, uint64_t value);
 
 /* ---- energy_gpu.c and energy_samples.c ---- */
@@ -218,7 +220,7 @@ enum marey__energy_read {
     MAREY__READ_POWER,
     MAREY__READ_ENERGY,
     MAREY__READ_UTILIZATION,
-    MAREY__READ_SM_ACTIVE, /* these four come together */
+    MAREY__READ_SM_ACTIVE, /* these four are read together */
     MAREY__READ_SM_OCCUPANCY,
     MAREY__READ_TENSOR_ACTIVE,
     MAREY__READ_DRAM_ACTIVE,
@@ -230,13 +232,13 @@ enum marey__energy_read {
     MAREY__N_READ,
 };
 
-/* The driver's samples of power. */
+/* The driver's buffer of power samples. */
 struct marey__power_ring {
-    bool is_used;                /* else power is read one by one */
-    uint32_t n_looks;            /* for whether there is one */
-    uint64_t period_us, span_us; /* between samples, and of all that it keeps */
-    uint64_t step_us, due_us;    /* between those that are taken, and the next */
-    unsigned long long seen_us;  /* stamp of the last that was looked at, and its tick */
+    bool is_used;                /* otherwise power is read one by one */
+    uint32_t n_looks;            /* attempts to detect it */
+    uint64_t period_us, span_us; /* between samples, and covered by the buffer */
+    uint64_t step_us, due_us;    /* between samples that are taken, and the next one */
+    unsigned long long seen_us;  /* timestamp of the last sample seen, and its tick */
     uint64_t seen_tick, n_taken;
 };
 
@@ -250,29 +252,29 @@ struct marey__energy_gpu {
     struct marey__energy_value {
         marey_id site;
         uint32_t n_failed; /* in a row */
-        char missing[64];  /* why it is not read; "": it is */
+        char missing[64];  /* why it is not read, or "" */
     } values[MAREY__N_READ];
     bool has_instant_power;
     struct marey__count count;
     uint64_t n_counts; /* readings of the counter */
-    double watts; /* the last power, its time, and how often it has changed since the first change */
+    double watts;      /* the last power, its time, and its changes since the first one */
     uint64_t power_ns, first_change_ns, last_change_ns, n_changes, n_powers;
     struct marey__power_ring ring;
-    unsigned long long seen_us;   /* stamp of the last utilization that was taken */
-    bool has_samples, has_looked; /* there is a buffer of them; it was looked at */
-    uint64_t kept_us;             /* how much it had then, in time; 0 unknown */
-    void *gpm[2];                 /* before, now */
+    unsigned long long seen_us;   /* timestamp of the last utilization sample taken */
+    bool has_samples, has_looked; /* a buffer exists; it was read */
+    uint64_t kept_us;             /* the time span it had then; 0: unknown */
+    void *gpm[2];                 /* previous and current */
     bool has_gpm_before;
 };
 
 /*
- * Into the recording, unless this thread has lost its say: a counter of now or of the past, which may wait until nothing
- * older can come; a sentence, which goes to the user as well.
+ * Writes into the recording, unless the thread was abandoned: a counter value of now; one of the past, which may wait
+ * until nothing older can come; a message, also shown to the user.
  */
 void marey__energy_put(marey_id site, double value);
 void marey__energy_put_at(uint64_t tick, marey_id site, double value);
 void marey__energy_warn(const char *fmt, ...) MAREY_PRINTF(1, 2);
-/* A counter of a device: what people read ("GPU 0 power (W)") and "<device>|<quantity>". */
+/* The site of a device's counter: display name ("GPU 0 power (W)") and "<device>|<quantity>". */
 marey_id marey__energy_site(const char *name, const char *device, const char *quantity);
 
 void marey__energy_gpu_init(struct marey__energy_gpu *gpu, const struct marey__nvml *nvml,
@@ -281,21 +283,24 @@ void marey__energy_gpu_init(struct marey__energy_gpu *gpu, const struct marey__n
 void marey__energy_gpu_fini(struct marey__energy_gpu *gpu);
 /* A single reading of power. */
 void marey__energy_gpu_power(struct marey__energy_gpu *gpu, uint64_t now_ns);
-/* See whether the ring can be used for `hz` values a second (0: as many as are sensible); later again if it was empty. */
+/*
+ * Detects whether the buffer can be used for `hz` values a second (0: a sensible number); tries again later if it was
+ * empty.
+ */
 void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz);
-/* Take the samples since the last look. Where the ring no longer works, it is no longer used, and a single one is read. */
+/* Takes the samples since the last call. If the buffer stopped working, disables it and reads a single value. */
 void marey__energy_ring_read(struct marey__energy_gpu *gpu);
-/* How often to do so. */
+/* The period of these calls. */
 uint64_t marey__energy_ring_period_ns(const struct marey__power_ring *ring);
 void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns);
-/* All that changes slowly. */
+/* Reads everything that changes slowly. */
 void marey__energy_gpu_state(struct marey__energy_gpu *gpu);
 void marey__energy_gpu_utilization(struct marey__energy_gpu *gpu);
 void marey__energy_gpu_gpm(struct marey__energy_gpu *gpu);
-/* `period_ns` by enum marey__due_kind: how often each is read. */
+/* `period_ns`, indexed by enum marey__due_kind: how often each is read. */
 void marey__energy_gpu_describe(const struct marey__energy_gpu *gpu, const uint64_t *period_ns,
                                 struct marey__buf *out);
-/* Of energy_gpu.c for energy_samples.c: write a value, or take note of why there is none. */
+/* From energy_gpu.c for energy_samples.c: writes a value, or records why it is missing. */
 void marey__energy_gpu_take_power(struct marey__energy_gpu *gpu, double watts, uint64_t tick,
                                   uint64_t ns);
 void marey__energy_gpu_put(struct marey__energy_gpu *gpu, enum marey__energy_read what, double value);
@@ -313,14 +318,17 @@ struct marey__zone {
     bool is_missing;
     char why[96];
 };
-/* Find the zones below $MAREY_POWERCAP_ROOT, else /sys/class/powercap; how many. A zone that cannot be read is reported. */
+/* Finds the zones below $MAREY_POWERCAP_ROOT, else /sys/class/powercap. Returns how many. Reports an unreadable zone. */
 size_t marey__zones_open(struct marey__zone *zones);
 void marey__zone_read(struct marey__zone *zone, uint64_t now_ns);
 void marey__zone_describe(const struct marey__zone *zone, struct marey__buf *out);
-/* The device of a zone by the names of its folder ("intel-rapl:0:1") and in its file `name`; false: none of ours. */
+/*
+ * The device of a zone, from the names of its folder ("intel-rapl:0:1") and in its file `name`; false if it is not one
+ * we read.
+ */
 MAREY_PRIVATE_API bool marey__zone_device(const char *folder, const char *name,
                                           const char *parent_name, char *out, size_t size);
-/* A file that is a number and nothing else, maybe with a newline. */
+/* Parses a file that contains only a number, maybe with a newline. */
 MAREY_PRIVATE_API bool marey__zone_number(const char *text, size_t len, uint64_t *out);
 
 /* ---- energy_lock.c ---- */
@@ -330,19 +338,19 @@ struct marey__energy_lock {
     char path[PATH_MAX];
 };
 enum marey__energy_turn { MAREY__TURN_OURS, MAREY__TURN_LATER, MAREY__TURN_NEVER };
-/* Ask whether it is our turn for the recording in `folder`, in storage with fd -1 at first; never waits. */
+/* Checks whether this process measures for the recording in `folder`; never waits. The fd in `lock` is -1 at first. */
 enum marey__energy_turn marey__energy_lock_try(struct marey__energy_lock *lock, const char *folder);
 /* A marey__finalize_cleaner. */
 void marey__energy_lock_clean(const char *path, const char *name);
-/* Give the turn back, and remove the file. */
+/* Releases the lock and removes the file. */
 void marey__energy_lock_release(struct marey__energy_lock *lock);
-/* The next CUDA_VISIBLE_DEVICES of the waiting processes, from `*at` on; false when there are no more. */
+/* The next CUDA_VISIBLE_DEVICES of the waiting processes, from `*at` on; false at the end. */
 bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, char *out,
                              size_t size, bool *is_set);
 
 /* ---- energy.c ---- */
 
-/* NVML is loaded: the thread must end before it does. Any thread, any number of times. */
+/* NVML is loaded: makes sure that the thread ends before it is unloaded. Any thread, any number of times. */
 void marey__energy_stop_at_exit(void);
 
 struct marey__energy_settings {
@@ -352,7 +360,7 @@ struct marey__energy_settings {
 };
 extern const struct marey__instrument marey__energy_instrument;
 
-/* The session of the energy thread, for the files that make it. */
+/* The state of the energy thread, for its files. */
 
 #define MAREY__SECOND_NS UINT64_C(1000000000)
 
@@ -364,12 +372,12 @@ enum marey__session_state {
 
 /* Readings with separate periods. */
 enum marey__due_kind {
-    MAREY__DUE_POWER, /* one by one, where there is no ring */
+    MAREY__DUE_POWER, /* single readings, without a buffer */
     MAREY__DUE_COUNT,
     MAREY__DUE_UTILIZATION,
     MAREY__DUE_GPM,
     MAREY__DUE_STATE,
-    MAREY__N_PACED, /* up to here the period comes from what a reading takes */
+    MAREY__N_PACED, /* below: the period depends on the cost of a reading */
     MAREY__DUE_RING = MAREY__N_PACED,
     MAREY__DUE_CPUS,
     MAREY__DUE_LINE,
@@ -377,11 +385,11 @@ enum marey__due_kind {
 };
 struct marey__due {
     uint64_t next_ns, period_ns;
-    uint64_t read_ns;          /* the last time; not of the first readings */
-    uint64_t cost_ns, n_costs; /* CPU time of a reading of one GPU, and how many it is known from */
+    uint64_t read_ns;          /* the last time, not counting first readings */
+    uint64_t cost_ns, n_costs; /* CPU time of a reading of one GPU, and the number of measurements */
 };
 
-/* Values that wait for older ones; not in order. */
+/* Values that wait for older ones; unsorted. */
 struct marey__energy_entry {
     uint64_t tick;
     marey_id site;
@@ -395,33 +403,32 @@ struct marey__energy_order {
 struct marey__energy_session {
     pthread_t thread;
     struct marey__settings settings;
-    uint64_t power_hz; /* as the options ask; 0: the default */
+    uint64_t power_hz; /* from the options; 0: default */
     int local_rank;
-    uint32_t state;        /* enum session_state, a futex; changes under `voice` */
-    bool should_end;       /* set before the bell rings */
-    bool is_opening;       /* NVML is being opened, which takes longer than a reading. Relaxed */
-    bool is_stuck;         /* a fork has waited for it in vain; who forks has energy.lock */
-    pthread_mutex_t calls; /* held by the thread while it is in foreign code; a fork waits for it */
-    pthread_mutex_t voice; /* held while something is written into the recording */
-    /* The rest is the thread's own. */
+    uint32_t state;  /* enum session_state, a futex; changes under `voice` */
+    bool should_end; /* set before the bell rings */
+    bool is_opening; /* NVML is being opened, which takes longer than a reading. Relaxed */
+    bool is_stuck;   /* a fork has waited for it in vain; the forking thread holds energy.lock */
+    pthread_mutex_t calls; /* held by the thread during foreign code; a fork waits for it */
+    pthread_mutex_t voice; /* held while writing into the recording */
+    /* The rest is used only by the thread. */
     struct marey__energy_lock lock;
-    size_t lock_at; /* how far its lines are read */
+    size_t lock_at; /* position up to which its lines are read */
     bool has_nvml;
     struct marey__nvml nvml;
     struct marey__node_gpu *nodes; /* these three have room for n_nodes */
     marey__nvml_device *devices;
     struct marey__energy_gpu *gpus;
-    size_t n_nodes, n_asked, n_gpus; /* that there are, that answered, that are measured */
+    size_t n_nodes, n_asked, n_gpus; /* existing, responding, measured */
     struct marey__zone zones[MAREY__MAX_ZONES];
     size_t n_zones;
     struct marey__due due[MAREY__N_DUES];
     struct marey__energy_order order;
-    size_t n_rings;   /* GPUs whose power comes from a ring */
+    size_t n_rings;   /* GPUs whose power comes from a buffer */
     bool has_edges;   /* there are epochs */
-    uint32_t n_edges; /* as many as are taken care of */
+    uint32_t n_edges; /* edges handled so far */
     uint64_t edge_ns;
-    uint64_t began_ns,
-        cpu_ns; /* when all was read for the first time, and the thread's CPU time then */
+    uint64_t began_ns, cpu_ns; /* time of the first complete reading, and the thread's CPU time then */
 };
 
 static inline uint64_t marey__energy_now_ns(void)
@@ -429,27 +436,27 @@ static inline uint64_t marey__energy_now_ns(void)
     return marey__clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Write what has waited for long enough, or all of it. */
+/* Writes values that have waited long enough, or all. */
 void marey__energy_write(struct marey__energy_session *s, bool all);
-/* A text about the process, into the recording unless the thread has lost its say; `text` is freed. */
+/* Writes a text about the process into the recording, unless the thread was abandoned; frees `text`. */
 void marey__energy_put_text(const char *key, struct marey__buf *text);
 
 /* ---- energy_times.c ---- */
 
-/* Open NVML and RAPL, find the GPUs and read each once. */
+/* Opens NVML and RAPL, finds the GPUs and reads each once. */
 void marey__energy_sources_open(struct marey__energy_session *s);
-/* Read a last time, and describe how each source was read. */
+/* Reads a last time, and describes how each source was read. */
 void marey__energy_sources_close(struct marey__energy_session *s);
 void marey__energy_times_init(struct marey__energy_session *s);
-/* Read what is due at `now_ns`, `n_edges` epochs having begun or ended so far; when the next reading is due. */
+/* Reads what is due at `now_ns`; `n_edges` is the number of epoch edges so far. Returns the time of the next reading. */
 uint64_t marey__energy_times_read(struct marey__energy_session *s, uint64_t now_ns, uint32_t n_edges);
 
-/* How often something is read. */
+/* Updates the cost of a reading; computes its period from the cost. */
 void marey__pace_note(struct marey__due *due, uint64_t cost_ns);
 MAREY_PRIVATE_API uint64_t marey__pace_period_ns(enum marey__due_kind kind, uint64_t cost_ns);
-/* The same by what readings have taken so far, within what the user has asked for and what buffers hold. */
+/* The period by the measured cost, within the user's options and the capacity of buffers. */
 uint64_t marey__pace_plan(const struct marey__energy_session *s, enum marey__due_kind kind);
-/* Whether another reading stays within the share of measuring, up to now; one that is not dear does. */
+/* Whether another reading now stays within the budget for measuring; a cheap one always does. */
 bool marey__pace_can_afford(const struct marey__energy_session *s, enum marey__due_kind kind,
                             uint64_t now_ns);
 

@@ -1,4 +1,4 @@
-/* NVIDIA's management library, opened at run time: every function is looked up by name, and most may be missing. */
+/* NVIDIA's management library, opened at run time: functions are looked up by name, and most are optional. */
 #include <dlfcn.h>
 
 #include "instrument/energy/internal.h"
@@ -19,7 +19,7 @@ const char *marey__nvml_find_functions(void *library, struct marey__nvml *out)
         missing = symbol;
     MAREY__NVML_FUNCTIONS(FIND)
 #undef FIND
-    if (out->throttle == NULL) /* by the name it had before */
+    if (out->throttle == NULL) /* its former name */
         *(void **)&out->throttle = dlsym(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
     return missing;
 }

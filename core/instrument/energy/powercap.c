@@ -1,6 +1,6 @@
 /*
- * Energy of processors: the kernel shows the RAPL counters of Intel and AMD as files of microjoules. Since 2020 they are
- * for root only unless somebody changes that. Packages and their DRAM are taken; cores and graphics are parts of a package.
+ * CPU energy: the kernel exposes the RAPL counters of Intel and AMD as files of microjoules. Since 2020 they are
+ * readable only by root by default. We read packages and their DRAM; cores and graphics are included in a package.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ bool marey__zone_number(const char *text, size_t len, uint64_t *out)
     return is_alone && marey__parse_number(text, len, out);
 }
 
-/* "package-12", and nothing else. */
+/* Exactly "package-12". */
 static bool is_package(const char *name)
 {
     const char *digits = name + strlen("package-");
@@ -53,7 +53,7 @@ static void read_line(const char *root, const char *folder, const char *file, ch
     out[strcspn(out, "\n")] = '\0';
 }
 
-/* The counter now. False with errno. */
+/* The current counter. False with errno set. */
 static bool read_counter(const struct marey__zone *zone, uint64_t *out)
 {
     char text[32];
@@ -138,7 +138,7 @@ size_t marey__zones_open(struct marey__zone *zones)
 
 void marey__zone_read(struct marey__zone *zone, uint64_t now_ns)
 {
-    const double idle_watts = 1, most_watts = 3000; /* no package that runs takes less, or more */
+    const double idle_watts = 1, most_watts = 3000; /* no running package uses less, or more */
     uint64_t value;
     if (zone->is_missing)
         return;

@@ -1,4 +1,7 @@
-/* Which GPUs a process may use, by CUDA_VISIBLE_DEVICES, read as CUDA reads it. The text is another process's: untrusted. */
+/*
+ * Which GPUs a process may use according to CUDA_VISIBLE_DEVICES, parsed as CUDA does. The text comes from another
+ * process: untrusted.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +15,7 @@ struct entry {
     size_t len;
 };
 
-/* The next entry without blanks around it; false after the last. `*at` becomes NULL after the last. */
+/* The next entry without surrounding blanks; false after the last, when `*at` is NULL. */
 static bool next_entry(const char **at, struct entry *out)
 {
     if (*at == NULL)
@@ -33,7 +36,7 @@ static bool starts_with(const struct entry *entry, const char *prefix)
     return entry->len >= strlen(prefix) && strncmp(entry->text, prefix, strlen(prefix)) == 0;
 }
 
-/* A GPU that is divided shows its first slice, as CUDA has it. */
+/* CUDA shows the first slice of a partitioned GPU. */
 static struct marey__visible_device whole_gpu(const struct marey__node_gpu *gpus, size_t gpu)
 {
     return (struct marey__visible_device){(uint32_t)gpu, gpus[gpu].n_slices > 0 ? 0 : -1};
@@ -52,7 +55,7 @@ static bool find_number(const struct entry *entry, const struct marey__node_gpu 
     return true;
 }
 
-/* A UUID or the start of one, which must fit one device only. Hexadecimal digits may be of either case. */
+/* A UUID or a unique prefix of one, with hexadecimal digits of either case. */
 static bool find_uuid(const struct entry *entry, const struct marey__node_gpu *gpus, size_t n_gpus,
                       struct marey__visible_device *out)
 {
@@ -133,7 +136,7 @@ void marey__node_gpus_put(struct marey__buf *out, const struct marey__node_gpu *
     }
 }
 
-/* The text up to the next tab or newline, cut to `size`; where it ends. */
+/* Copies the field up to the next tab or newline, truncated to `size`. Returns its end. */
 static const char *take_field(const char *at, char *out, size_t size)
 {
     const size_t len = strcspn(at, "\t\n"), kept = MAREY__MIN(len, size - 1);

@@ -1,6 +1,6 @@
 /*
- * Finding CUPTI. Two versions of it in a process do not get on, so what is loaded already comes first (torch brings its
- * own), then what lies beside the CUDA libraries that are loaded, then the usual places.
+ * Finding CUPTI. Two versions in a process conflict, so use one that is already loaded (torch brings its own), then one
+ * beside the loaded CUDA libraries, then the usual places.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -18,7 +18,7 @@ static struct {
 
 static const char *const names[] = {"libcupti.so.13", "libcupti.so.12"};
 
-/* `folder` with a slash at its end; "": where the loader searches. */
+/* `folder` ends with a slash; "": the loader's search path. */
 static void *open_in(const char *folder, int flags)
 {
     char path[1024];
@@ -29,7 +29,7 @@ static void *open_in(const char *folder, int flags)
     return library;
 }
 
-/* Beside a library of CUDA or torch that is loaded: packages of Python put each part into a separate folder. */
+/* Searches beside a loaded CUDA or torch library: Python packages put each component into a separate folder. */
 static int look_beside(struct dl_phdr_info *info, size_t size, void *out)
 {
     static const char *const marks[] = {"libcudart.so", "libtorch_cuda.so", "libc10_cuda.so",
@@ -81,7 +81,7 @@ static void *open_library(void)
     return library != NULL ? library : open_in_toolkit();
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static marey_status resolve(struct marey__cupti *cupti, void *library)
 {
     const char *missing = NULL;

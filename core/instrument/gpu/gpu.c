@@ -1,4 +1,4 @@
-/* GPU tracing on and off: when it begins and ends, at once or by a thread; options and forks. */
+/* Switching GPU tracing on and off: immediately or in the background; options and forks. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,24 +16,24 @@ struct marey__gpu marey__gpu = {
 static struct marey__gpu *const gpu = &marey__gpu;
 
 /*
- * ---- iterations; the lock is held unless said otherwise ----
+ * ---- iterations; callers hold the lock unless noted ----
  *
- * Wait, warm up, trace, and again. A thread takes CUPTI with the warm-up and returns it after the active part, so that
- * iterations do not wait. Where CUPTI is not ours when the active part begins, that waits.
+ * Wait, warm up, trace, repeat. A thread takes CUPTI during the warm-up and returns it after the active part, so that
+ * iterations do not wait. If CUPTI is not ours when the active part begins, that iteration waits.
  */
 
 static marey_status acquire(bool is_kept);
 
-static uint64_t n_done; /* iterations of the schedule that have ended; as the next two, under gpu.lock */
+static uint64_t n_done; /* iterations that have ended under the schedule; like the next two, under gpu.lock */
 static bool is_following;
-static uint32_t n_captures; /* of CUDA graphs, in progress: CUPTI is neither taken nor returned */
+static uint32_t n_captures; /* CUDA graph captures in progress: CUPTI is neither taken nor returned */
 
 enum part { WAIT, WARMUP, ACTIVE, OVER };
 static enum part part_now; /* under gpu.lock */
 
 /*
- * Windows: one in each `gap` steps, the first one early, since a program may be short. Where the others are is drawn by a hash
- * of their number: equal on all ranks, and in step with nothing that the program does at regular intervals.
+ * Windows: one per `gap` steps, the first one early, since a program may be short. A hash of their number selects the
+ * place of the others: equal on all ranks, and not in phase with anything periodic in the program.
  */
 enum { WINDOW_FIRST = 5, WINDOW_WARMUP = 2, WINDOW_STEPS = 5, WINDOW_GAP_LEAST = 16 };
 static const uint64_t window_ns = 2000000000;
@@ -68,7 +68,7 @@ static enum part part_of(uint64_t iteration)
     return at < s->wait ? WAIT : at < (uint64_t)s->wait + s->warmup ? WARMUP : ACTIVE;
 }
 
-/* False: the caller has to see to it. */
+/* False: the caller has to act. */
 static bool enter(enum part before, enum part now)
 {
     uint64_t bound;
@@ -82,7 +82,7 @@ static bool enter(enum part before, enum part now)
     return is_served && now != ACTIVE;
 }
 
-/* The part that begins after `n` iterations. A window that has lasted long enough is over. */
+/* The part that begins after `n` iterations. A window ends early if it has lasted long enough. */
 static enum part part_after(uint64_t n, enum part before)
 {
     const enum part now = part_of(n);
@@ -95,8 +95,8 @@ static enum part part_after(uint64_t n, enum part before)
 }
 
 /*
- * Takes the lock. Iteration or training step `number` has ended. What follows an active part directly, without a warm-up, is
- * not a new one: tracing just goes on. Steps that the program does not count concern windows only.
+ * Iteration or training step `number` has ended. Takes the lock. An active part directly after another one, without a
+ * warm-up, does not restart tracing. Steps that the program does not count matter only for windows.
  */
 static void one_finished(uint64_t number, bool is_counted)
 {
@@ -124,7 +124,7 @@ static void iteration_finished(const struct marey__iteration_event *iteration)
     one_finished(iteration->number, true);
 }
 
-/* The n-th step that hints show. */
+/* The n-th step derived from hints. */
 static void step_ended(uint64_t n)
 {
     one_finished(n - 1, false);
@@ -133,14 +133,14 @@ static void step_ended(uint64_t n)
 static const struct marey__iteration_subscriber subscriber = {.finished = iteration_finished,
                                                               .step = step_ended};
 
-/* Whether the current iteration is to be traced, and kept. */
+/* Whether the current iteration should be traced, and its records kept. */
 static bool schedule_is_due(bool *is_kept)
 {
     *is_kept = part_now == ACTIVE;
     return part_now == ACTIVE || part_now == WARMUP;
 }
 
-/* Follow gpu->schedule from the current iteration; true when tracing begins with it. Windows begin later. */
+/* Applies gpu->schedule from the current iteration on; true if tracing begins with it. Windows begin later. */
 static bool schedule_begin(bool *is_kept)
 {
     n_done = 0;
@@ -152,14 +152,14 @@ static bool schedule_begin(bool *is_kept)
 
 /* ---- on and off; the lock is held ---- */
 
-/* The shim lies beside this library. False when it does not, or its path is too long. */
+/* The path of the shim beside this library. False if it is missing, or the path is too long. */
 static bool shim_path(char *out, size_t size)
 {
     const char *own = marey_library_path(), *slash = strrchr(own, '/');
     return slash != NULL && snprintf(out, size, "%.*s/%s", (int)(slash - own), own, SHIM) < (int)size;
 }
 
-/* The driver is not there yet. It asks for a library in the environment when it comes, and that one is ours. */
+/* The driver is not loaded yet. It will load the library named in the environment, which is ours. */
 static marey_status arm(void)
 {
     char path[PATH_MAX];
@@ -182,7 +182,7 @@ static marey_status arm(void)
     return MAREY_OK;
 }
 
-/* Whether CUPTI is wanted now, and its records are kept. */
+/* Whether CUPTI is needed now, and its records are kept. */
 static bool is_due(bool *is_kept)
 {
     *is_kept = true;
@@ -207,7 +207,7 @@ static marey_status check(const struct marey_gpu_options *options)
     return MAREY_OK;
 }
 
-/* `*begins`: CUPTI is to be taken, else it is not due or CUDA not there. */
+/* `*begins`: CUPTI must be taken; otherwise it is not due or CUDA is not loaded. */
 static marey_status switch_on(const struct marey_gpu_options *options, bool *begins, bool *is_kept)
 {
     MAREY_TRY(check(options));
@@ -238,8 +238,8 @@ static bool is_wanted(void)
 }
 
 /*
- * No lock is held. When what was ordered is done, take CUPTI if tracing is on and it is not ours, and keep records from now
- * on if `is_kept`. Another thread may have stopped it meanwhile, or got ahead.
+ * No lock is held. After pending orders, takes CUPTI if tracing is on and CUPTI is not ours, and keeps records from now
+ * on if `is_kept`. Another thread may have stopped tracing meanwhile, or been faster.
  */
 static marey_status acquire(bool is_kept)
 {
@@ -281,7 +281,7 @@ void marey__gpu_note_losses(void)
     marey__record_note(sentence);
 }
 
-/* When what was ordered is done; a start that is ordered after this stays. */
+/* Ends tracing after pending orders; a start ordered later remains. */
 static void end(bool is_exit)
 {
     marey_gpu_settle();
@@ -302,7 +302,7 @@ static void switch_off(bool is_exit)
         marey__gpu_note_losses();
 }
 
-/* CUDA goes down soon: nothing is waited for but what a stop waits for already, and the program is no longer slowed down. */
+/* CUDA is about to shut down: stop as usual, but without waiting for more than a stop does. */
 static void at_exit(void)
 {
     switch_off(true);
@@ -319,7 +319,7 @@ void marey__gpu_expect_exit(void)
     pthread_once(&once, register_exit);
 }
 
-/* `later`: by a thread. */
+/* `later`: in the background. */
 static marey_status start(const struct marey_gpu_options *options, size_t size, bool later)
 {
     struct marey_gpu_options o = {0};
@@ -406,7 +406,7 @@ void marey_gpu_pause(const char *why)
     }
 }
 
-/* The turn is held, and no pause is left. */
+/* Caller holds the turn, with no pause left. */
 static marey_status go_on(void)
 {
     bool is_kept = true;
@@ -448,7 +448,7 @@ void marey_gpu_counts_get(struct marey_gpu_counts *out)
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
-/* Each window may fail for the same reason: that is reported once. */
+/* Each window may fail for the same reason: report it once. */
 void marey__gpu_report_failure(void)
 {
     static char reported[512]; /* under the lock */
@@ -472,7 +472,7 @@ void marey__gpu_give_up(void)
     set_off();
 }
 
-/* The driver holds its locks here: do not wait for a thread that waits for the driver, such as the thread with orders. */
+/* The driver holds its locks here: do not wait for a thread that waits for the driver, such as the background thread. */
 void marey_gpu_injected(void)
 {
     if (!__atomic_load_n(&gpu->is_armed, __ATOMIC_RELAXED))
@@ -492,10 +492,10 @@ void marey_gpu_injected(void)
 
 struct gpu_settings {
     bool is_wanted, syncs;
-    struct marey_gpu_options schedule; /* in iterations; `active` 0: all of them */
+    struct marey_gpu_options schedule; /* in iterations; `active` 0: no schedule */
 };
 
-/* "WAIT:WARMUP:ACTIVE" or "WAIT:WARMUP:ACTIVE:REPEAT", in iterations. It does not switch tracing on. */
+/* "WAIT:WARMUP:ACTIVE" or "WAIT:WARMUP:ACTIVE:REPEAT", in iterations. Does not switch tracing on. */
 static bool set_schedule(void *settings, const char *text)
 {
     struct gpu_settings *const s = settings;
@@ -516,7 +516,7 @@ static bool set_schedule(void *settings, const char *text)
     return true;
 }
 
-/* "1%": tracing slows a step by a quarter at most, as measured, so that 5 of 125 steps cost a hundredth. */
+/* "1%": tracing slows a step by at most a quarter, as measured, so 5 of 125 steps cost 1 %. */
 static bool set_windows(void *settings, const char *text)
 {
     enum { SLOWDOWN_PERCENT = 25 };
@@ -555,7 +555,7 @@ static void start_as_wanted(const struct marey__settings *settings)
         marey__gpu_report_failure();
 }
 
-/* A recording that the environment asks for opens with its first event, which may be the GPU's. */
+/* A recording from the environment opens with its first event, which may be the GPU's. */
 static void configure(const struct marey__settings *s)
 {
     if (s->by_environment)

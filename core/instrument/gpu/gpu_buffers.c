@@ -1,8 +1,7 @@
 /*
- * Buffers: CUPTI fills them with records of hundreds of bytes; they are decoded as soon as they come back, and used
- * again. CUPTI gives one back when all of its work has ended: while a program keeps the GPU busy that means full ones
- * only. So they are small, some 300 kernels, and a kill loses no more than that. A thread of ours asks for those that are
- * not full ten times a second.
+ * Buffers: CUPTI fills them with records of hundreds of bytes; they are decoded when they come back, and reused. CUPTI
+ * returns one when all its work has ended; while a program keeps the GPU busy, that means only full ones. So they are
+ * small, some 300 kernels, and a kill loses no more than that. A thread requests partial ones ten times a second.
  */
 #include <string.h>
 #include <sys/prctl.h>
@@ -29,12 +28,12 @@ static uint8_t *take_spare(void)
     return buffers.n_spare > 0 ? buffers.spare[--buffers.n_spare] : NULL;
 }
 
-/* Without memory CUPTI gets none and drops the records, which it counts. */
+/* On out of memory CUPTI gets no buffer; it drops the records and counts them. */
 void marey__gpu_buffer_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     *buffer = take_spare();
     if (*buffer == NULL)
-        *buffer = marey__alloc(BUFFER_BYTES); /* aligned to 16, of which CUPTI wants 8 */
+        *buffer = marey__alloc(BUFFER_BYTES); /* 16-byte aligned; CUPTI requires 8 */
     *size = *buffer != NULL ? BUFFER_BYTES : 0;
     *max_records = 0;
 }
@@ -50,7 +49,7 @@ static void give_back(uint8_t *buffer)
         marey__free(buffer);
 }
 
-static uint32_t n_completing; /* buffers that are being decoded, on whichever thread brought them */
+static uint32_t n_completing; /* buffers being decoded, on any thread */
 
 void marey__gpu_buffers_settle(void)
 {

@@ -1,4 +1,4 @@
-/* CUDA calls on the host, as ranges of the calling thread. Mere queries (cudaGetDevice) are left out. */
+/* CUDA calls on the host, as ranges of the calling thread, without mere queries (cudaGetDevice). */
 #include <ctype.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_CALLS = 2048 };
 
-/* By CUPTI's domain, from 1, and number. Stands still once made. */
+/* By CUPTI's domain, from 1, and number. Constant once made. */
 static struct {
     marey_id site;
     enum {
@@ -17,12 +17,13 @@ static struct {
         LAUNCH,
         MEMORY,
         GRAPH,
-    } what; /* it gives work to a GPU, or asks for memory: that has its correlation; it makes a CUDA graph */
+    } what; /* launches work or allocates memory, and so has its correlation; captures a CUDA graph */
 } calls[MAREY__CUPTI_RUNTIME + 1][MAX_CALLS];
 
 /*
- * What is worth a range. A star matches anything; a name with a plus in front gives work to a GPU, one with
- * an equals sign asks for memory or gives it back, one with a hash makes a graph. */
+ * Calls that are recorded. A star matches anything; a name with a plus launches work, with an equals sign allocates or
+ * frees memory, with a hash captures a graph.
+ */
 static const char *const runtime_calls[] = {"+cudaLaunch*",
                                             "+cudaMemcpy*",
                                             "+cudaMemset*",
@@ -48,7 +49,7 @@ static const char *const driver_calls[] = {
     "cuMemUnmap",        "#cuGraphInstantiate*", "cuModuleLoad*",      "cuLibraryLoad*",
     "cuCtxSynchronize",  "cuStreamSynchronize",  "cuEventSynchronize", "cuStreamWaitEvent"};
 
-/* Length of the name without the suffix of a variant: cudaLaunchKernel_ptsz_v7000 is cudaLaunchKernel. */
+/* Length of the name without a variant suffix: cudaLaunchKernel_ptsz_v7000 is cudaLaunchKernel. */
 static size_t plain_length(const char *name)
 {
     size_t len = strlen(name);
@@ -66,7 +67,7 @@ static bool fits(const char *pattern, const char *name, size_t len)
                    : len == n && memcmp(pattern, name, n) == 0;
 }
 
-/* A call of the driver that does next to nothing, and its number; both constant once found. */
+/* A driver call that does almost nothing, and its number; constant once found. */
 #define IDLE_CALL "cuDeviceGetCount"
 static uint32_t idle_call;
 static int (*call_idle)(int *count);
@@ -106,13 +107,13 @@ static void choose_all(const struct marey__cupti *cupti)
         }
 }
 
-/* Calls whose begin was recorded and whose end was not, on all threads; sequentially consistent with `tells`. */
+/* Calls on all threads with a recorded begin but no end; sequentially consistent with `tells`. */
 static uint32_t n_open;
 
 void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber)
 {
-    __atomic_store_n(&n_open, 0, __ATOMIC_SEQ_CST); /* CUPTI reports no end of a call from before */
-    static bool is_chosen;                          /* the turn is held */
+    __atomic_store_n(&n_open, 0, __ATOMIC_SEQ_CST); /* CUPTI reports no end of earlier calls */
+    static bool is_chosen;                          /* under the turn */
     if (!is_chosen)
         choose_all(cupti);
     is_chosen = true;
@@ -126,13 +127,13 @@ void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber)
                 cupti->enable_callback(1, subscriber, domain, number);
 }
 
-/* Of this thread: open runtime calls and their session; the site of the call whose begin was recorded, for its end. */
+/* This thread's open runtime calls and their session; the site of the call whose begin was recorded. */
 static __thread struct {
     uint32_t session, n_open;
     marey_id recorded;
 } runtime __attribute__((tls_model("initial-exec")));
 
-/* The runtime calls the driver for us: one range is enough. */
+/* The runtime calls the driver: one range is enough. */
 static bool is_inside_runtime(int domain, bool begins)
 {
     const uint32_t session = __atomic_load_n(&marey__gpu.session, __ATOMIC_RELAXED);
@@ -150,14 +151,14 @@ static bool is_inside_runtime(int domain, bool begins)
 
 /* ---- the end of a session: calls that marey makes ---- */
 
-/* Why this thread makes the idle call, until CUPTI reports it. */
+/* Why this thread makes the idle call; reset when CUPTI reports it. */
 static __thread struct {
     enum { OTHERS, MARKS, FINALIZES, MEASURES } why;
     const struct marey__cupti *cupti;
     uint64_t bound;
 } own __attribute__((tls_model("initial-exec")));
 
-/* False: CUPTI did not report it. */
+/* Returns false if CUPTI did not report it. */
 static bool make_idle_call(int why, const struct marey__cupti *cupti)
 {
     int n_devices;
@@ -174,7 +175,7 @@ static bool make_idle_call(int why, const struct marey__cupti *cupti)
 void marey__gpu_calls_set_own(bool is_own)
 {
     own.why = is_own ? MEASURES : OTHERS;
-    /* CUPTI may deliver buffers at any time, so activity of these calls is known by its time. */
+    /* CUPTI may deliver buffers at any time, so the activity of these calls is identified by time. */
     __atomic_store_n(&marey__gpu.own_until, is_own ? UINT64_MAX : marey__clock_ticks(),
                      __ATOMIC_RELAXED);
 }
@@ -186,7 +187,7 @@ bool marey__gpu_finalize_in_call(const struct marey__cupti *cupti, void *subscri
            make_idle_call(FINALIZES, cupti);
 }
 
-/* CUPTI numbers all calls in one row, so that this one's number separates earlier calls from later ones. */
+/* CUPTI numbers all calls in one sequence, so this number separates earlier calls from later ones. */
 static void mark(uint32_t number)
 {
     int expected = MAREY__GPU_ALL_CALLS;
@@ -204,7 +205,7 @@ uint64_t marey__gpu_calls_mark(void)
     return marey__gpu_correlation(0) + ((uint64_t)1 << 32);
 }
 
-/* Whether this thread ends the session, so that its calls are not the program's. */
+/* Whether this thread is ending the session, so that its calls are not the program's. */
 static bool is_own(int domain, uint32_t number, const struct marey__cupti_call *call)
 {
     if (MAREY_LIKELY(own.why == OTHERS))
@@ -231,7 +232,7 @@ void marey__gpu_calls_end(void)
         usleep(EACH_US);
 }
 
-/* Either who ends the session sees this call open, or the call sees that it is not to be recorded. */
+/* Either the thread that ends the session sees this call open, or this call sees that it must not be recorded. */
 static bool open_call(uint32_t number)
 {
     __atomic_fetch_add(&n_open, 1, __ATOMIC_SEQ_CST);
@@ -245,7 +246,7 @@ static bool open_call(uint32_t number)
 
 static void begin_call(marey_id site, int what, const struct marey__cupti_call *call)
 {
-    if (what == GRAPH) /* also in a warm-up */
+    if (what == GRAPH) /* also during a warm-up */
         marey_gpu_note_graph();
     if (!(marey_on() & MAREY_ON_RECORD) || !open_call(call->correlation))
         return;

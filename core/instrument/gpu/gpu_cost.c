@@ -1,10 +1,10 @@
 /*
- * What tracing costs a call of CUDA: small memsets on a separate stream, timed before CUPTI's records are enabled and
- * after. Once per process, as soon as there is a context.
+ * The cost of tracing per CUDA call: small memsets on a separate stream, timed before and after CUPTI's records are
+ * enabled. Once per process, as soon as there is a context.
  *
- * With warm caches a call costs least. Between two calls a training program runs much else, so the same is measured
- * after the caches were filled with other data. A kernel launched through the CUDA runtime costs more than these memsets
- * (docs/internals/gpu-results.md), so both are lower bounds.
+ * A call costs least with warm caches. A training program runs much other code between two calls, so the same is
+ * measured after filling the caches with other data. A kernel launch through the CUDA runtime costs more than these
+ * memsets (docs/internals/gpu-results.md), so both are lower bounds.
  */
 #include <stdlib.h>
 
@@ -14,13 +14,13 @@
 enum {
     WARM_CALLS = 48,
     COLD_CALLS = 16,
-    OTHER_DATA = 4 << 20, /* bytes: more than the inner caches of a core hold */
+    OTHER_DATA = 4 << 20, /* bytes: more than the inner caches of a core */
     CACHE_LINE = 64,
-    NON_BLOCKING = 1, /* CU_STREAM_NON_BLOCKING: no wait for the program's work */
+    NON_BLOCKING = 1, /* CU_STREAM_NON_BLOCKING: does not wait for the program's work */
 };
 
 struct times {
-    uint64_t warm, cold; /* ticks of one call, the medians */
+    uint64_t warm, cold; /* median ticks of one call */
 };
 
 static struct {
@@ -30,7 +30,7 @@ static struct {
         MEASURED
     } state; /* guarded by the turn, or by first_lock of gpu_session.c */
     struct times untraced;
-    uint64_t low_ps, high_ps; /* of one call */
+    uint64_t low_ps, high_ps; /* for one call */
     uint64_t n_calls_before;  /* counted before this recording */
 } cost;
 
@@ -63,7 +63,7 @@ static void bench_close(struct bench *b)
     marey__free(b->other_data);
 }
 
-/* Stream-ordered memory: allocating and freeing it waits for nothing of the program's. */
+/* Stream-ordered memory: allocating and freeing it does not wait for the program's work. */
 static bool bench_open(struct bench *b, void *context)
 {
     int (*create)(void **stream, unsigned flags) = NULL;
@@ -88,7 +88,7 @@ static bool bench_open(struct bench *b, void *context)
     return false;
 }
 
-/* The median time of a call, in ticks; 0 when CUDA refuses. */
+/* The median time of a call, in ticks; 0 on a CUDA error. */
 static uint64_t time_calls(struct bench *b, bool is_cold)
 {
     uint64_t ticks[WARM_CALLS];
@@ -112,7 +112,7 @@ static bool time_both(void *context, struct times *out)
     struct bench b;
     if (!bench_open(&b, context))
         return false;
-    time_calls(&b, false); /* the first call of a context loads what it needs */
+    time_calls(&b, false); /* the first call in a context initializes */
     *out = (struct times){.warm = time_calls(&b, false), .cold = time_calls(&b, true)};
     bench_close(&b);
     return out->warm != 0 && out->cold != 0;

@@ -1,15 +1,15 @@
-/* CUPTI's records as events of their streams, in the order of their begin. Kernels have demangled names, copies Kineto's. */
+/* CUPTI's records as events of their streams, ordered by begin. Kernels have demangled names, copies those of Kineto. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "instrument/gpu/internal.h"
 
-/* One piece of work, decoded. */
+/* One decoded activity. */
 struct work {
     uint64_t begin, end; /* ticks */
     uint64_t correlation, bytes;
-    uint64_t address; /* of memory that is allocated or freed; else 0 */
+    uint64_t address; /* of allocated or freed memory; else 0 */
     marey_id site;
     struct marey_launch launch;
     uint32_t stream;
@@ -17,7 +17,10 @@ struct work {
     enum marey_work_kind kind;
 };
 
-/* Lanes of streams. Work that began before the latest of its lane (several launchers, a graph) goes to another lane. */
+/*
+ * Lanes of streams. An activity that began before the last one of its lane (several launchers, a graph) goes to another
+ * lane.
+ */
 enum { MAX_STREAMS = 4096, MAX_LANES_EACH = 16 };
 struct stream {
     int64_t tid; /* device in the upper 32 bits, stream in the lower */
@@ -48,7 +51,7 @@ READER(u64, uint64_t)
 /* ---- sites by mangled name ---- */
 
 struct entry {
-    const char *key; /* ours */
+    const char *key; /* owned */
     uint32_t len;
     marey_id site;
 };
@@ -58,7 +61,7 @@ struct map {
     struct marey__index by_key;
 };
 
-/* The key's entry, with its site 0 when it is new; NULL on out of memory. Valid until the next call. */
+/* The key's entry, with site 0 if it is new; NULL on out of memory. Valid until the next call. */
 static struct entry *entry_of(struct map *map, const char *key, uint32_t len)
 {
     const uint32_t hash = marey__crc32c(0, key, len);
@@ -89,7 +92,7 @@ static marey_id site_of(const char *name, const char *category)
 
 typedef char *demangler(const char *mangled, char *out, size_t *len, int *status);
 
-/* The C++ library's, which a program with kernels has loaded; NULL: names stay mangled. */
+/* The C++ library's function, which any program with kernels has loaded; NULL: names stay mangled. */
 static demangler *find_demangler(void)
 {
     static demangler *found;
@@ -110,13 +113,13 @@ static marey_id demangled_site(const char *mangled)
     demangler *demangle = strncmp(mangled, "_Z", 2) == 0 ? find_demangler() : NULL;
     char *plain = demangle != NULL ? demangle(mangled, NULL, NULL, &status) : NULL;
     const marey_id site = site_of(plain != NULL && status == 0 ? plain : mangled, "kernel");
-    free(plain); /* the C++ library's */
+    free(plain); /* allocated by the C++ library */
     return site;
 }
 
 static marey_id kernel_site(const char *mangled)
 {
-    /* CUPTI gives the same pointer for the same kernel, until a module is unloaded. */
+    /* CUPTI gives the same pointer for the same kernel until a module is unloaded. */
     enum { RECENT = 64 };
     static struct {
         const char *pointer, *name;
@@ -165,7 +168,7 @@ static marey_id sync_site(uint32_t type)
     return site_of(names[type < MAREY__COUNT_OF(names) ? type : 0], "cuda_sync");
 }
 
-/* 0 for variables of modules, which are not recorded. */
+/* 0 for module variables, which are not recorded. */
 static marey_id memory_site(uint32_t operation, uint32_t memory)
 {
     enum { DEVICE_STATIC = 6, MANAGED_STATIC = 7 }; /* hundreds of them */
@@ -225,7 +228,7 @@ static void decode_set(const uint8_t *r, struct work *out)
     out->kind = MAREY_WORK_SET;
 }
 
-/* A wait of the host has no stream, or all of them; it goes to the lane of the stream number that CUPTI gives. */
+/* A wait of the host has no stream, or all of them; it goes to the lane of CUPTI's stream number. */
 static void decode_sync(const uint8_t *r, struct work *out)
 {
     *out = (struct work){.begin = u64(r + MAREY__SYNC_START),
@@ -250,14 +253,14 @@ static void decode_memory(const uint8_t *r, struct work *out)
         .kind = MAREY_WORK_MEMORY};
 }
 
-/* CUPTI that was not finalized also hands out what was launched after an earlier session. */
+/* If CUPTI was not finalized, it also delivers work launched after an earlier session. */
 static bool is_of_session(uint32_t correlation)
 {
     const uint64_t first = __atomic_load_n(&marey__gpu.first, __ATOMIC_RELAXED);
     return first != 0 && correlation != 0 && (int32_t)(correlation - (uint32_t)first) >= 0;
 }
 
-/* False for what is not kept: other kinds, what began too early or was launched too late, what has not ended. */
+/* False if the record is not kept: other kinds, began too early, launched too late, not ended. */
 static bool decode(const uint8_t *record, struct work *out)
 {
     struct marey_gpu_counts *const counts = &marey__gpu.counts;
@@ -302,7 +305,7 @@ static bool decode(const uint8_t *record, struct work *out)
 
 /* ---- lanes ---- */
 
-/* The stream of a tid, added when it is new; NULL on out of memory and past MAX_STREAMS. */
+/* The stream of a tid, added if it is new; NULL on out of memory and past MAX_STREAMS. */
 static struct stream *stream_of(int64_t tid)
 {
     uint32_t number = MAREY__MAP_FIND(&work.by_tid, work.streams, tid);
@@ -316,7 +319,7 @@ static struct stream_lane *open_lane(struct stream *stream)
     char name[24];
     if (stream->n == MAX_LANES_EACH)
         return NULL;
-    if ((uint32_t)stream->tid == UINT32_MAX) /* as CUPTI numbers what concerns them all */
+    if ((uint32_t)stream->tid == UINT32_MAX) /* CUPTI's number for all streams */
         snprintf(name, sizeof name, "all streams");
     else
         snprintf(name, sizeof name, "stream %u", (uint32_t)stream->tid);
@@ -327,7 +330,7 @@ static struct stream_lane *open_lane(struct stream *stream)
     return &stream->lanes[stream->n++];
 }
 
-/* The lane of the stream whose latest work began last of those that began before this; a new one if there is none. */
+/* The lane of the stream with the latest begin before this one; a new lane if there is none. */
 static struct stream_lane *lane_for(const struct work *piece)
 {
     struct stream *const stream =
@@ -341,7 +344,7 @@ static struct stream_lane *lane_for(const struct work *piece)
     return best != NULL || stream == NULL ? best : open_lane(stream);
 }
 
-/* How many words a record needs: those at its end may be missing where they are 0. */
+/* How many words a record needs: zeros at its end are omitted. */
 static size_t n_words_of(const struct work *piece)
 {
     if (piece->launch.graph != 0)

@@ -1,10 +1,10 @@
 /*
- * Orders: CUPTI is taken and given back by a thread, while the caller goes on.
+ * Orders: a background thread takes and returns CUPTI, while the caller continues.
  *
  *   start, stop later  -- order, under gpu.lock -->  thread  -- under gpu.turn -->  CUPTI
  *
- * There is a thread while there are orders. A stop is done before a start that waits with it, because it was ordered
- * before it: a start that comes while tracing is on is refused, and a stop takes away a start that has not begun.
+ * The thread exists while there are orders. A pending stop is done before a pending start, because it was ordered
+ * first: a start while tracing is on is refused, and a stop removes a pending start.
  */
 #include <sys/prctl.h>
 
@@ -13,20 +13,20 @@
 
 static struct marey__gpu *const gpu = &marey__gpu;
 
-/* All under gpu.lock. */
+/* Guarded by gpu.lock. */
 static struct {
-    pthread_cond_t progress;  /* rung when an order is done, or taken away */
-    uint64_t n_given, n_done; /* those taken away are not counted */
-    void *context;            /* whose work the stop waits for */
-    bool is_served;           /* by the thread, which looks again before it ends */
-    bool stops, starts;       /* not begun */
-    bool is_kept;             /* as the start is to be */
+    pthread_cond_t progress;  /* signaled when an order is done or removed */
+    uint64_t n_given, n_done; /* without removed ones */
+    void *context;            /* the stop waits for its work */
+    bool is_served;           /* the thread runs, and checks again before it ends */
+    bool stops, starts;       /* pending */
+    bool is_kept;             /* of the pending start */
     bool is_stopping, is_starting;
 } orders = {.progress = PTHREAD_COND_INITIALIZER};
 
 /* ---- the thread ---- */
 
-/* The lock is held by who calls these three, and let go of meanwhile. */
+/* Caller holds the lock, which these three release meanwhile. */
 static void do_stop(void)
 {
     const struct marey__gpu_ending ending = {.is_ordered = true, .context = orders.context};
@@ -57,7 +57,7 @@ static void do_start(void)
     pthread_mutex_lock(&gpu->lock);
     if (is_kept && !orders.stops)
         marey__gpu_keep();
-    /* A schedule tries again with its next turn; and a stop that was ordered meanwhile has set this already. */
+    /* A schedule tries again later; a stop ordered meanwhile has set this already. */
     if (st != MAREY_OK && !orders.stops && !marey__gpu_has_schedule())
         gpu->is_on = false;
     orders.is_starting = false;
@@ -84,7 +84,7 @@ static void *thread_main(void *arg)
     return arg;
 }
 
-/* It waits for the lock, which is held, and finds the order. */
+/* Starts the thread if needed. It waits for the lock, which the caller holds, and finds the order. */
 static bool have_served(void)
 {
     if (orders.is_served)
@@ -115,7 +115,7 @@ void marey__gpu_order_drop(void)
     pthread_cond_broadcast(&orders.progress);
 }
 
-/* Of the thread that stops; a thread that uses no CUDA itself means the one that does. */
+/* The context of the stopping thread, or if it uses no CUDA, of the one that does. */
 static void *current_context(void)
 {
     const struct marey__driver *const driver = marey__driver_get();
@@ -144,7 +144,7 @@ bool marey__gpu_order_stop(uint64_t *bound)
 void marey_gpu_settle(void)
 {
     MAREY__HOLD(&gpu->lock);
-    if (!orders.is_served) { /* there was no thread to be had */
+    if (!orders.is_served) { /* the thread could not be started */
         orders.is_served = true;
         do_orders();
     }

@@ -1,4 +1,4 @@
-/* A session: CUPTI is ours, from subscription until it is given back. Both ends take milliseconds. The turn is held. */
+/* A session: CUPTI is ours from subscription until it is returned. Both ends take milliseconds. Callers hold the turn. */
 #include <stdio.h>
 
 #include "instrument/cuda/internal.h"
@@ -43,7 +43,7 @@ static marey_status subscribe(const struct marey__cupti *cupti)
                                             : "; 'marey doctor' says more");
 }
 
-/* The recording decides where ticks come from, so it must be open before CUPTI is given the clock. */
+/* The recording chooses the clock, so it must be open before CUPTI gets it. */
 static bool is_recording_open(void)
 {
     struct marey__lane *const lane = marey__lane_set_aside();
@@ -82,11 +82,11 @@ static marey_status enable_kinds(const struct marey__cupti *cupti)
 
 struct found_context {
     void *context;
-    int (*release)(int device); /* NULL: it is the thread's own */
+    int (*release)(int device); /* NULL: it is the thread's current context */
     int device;
 };
 
-/* The thread's context, else the first primary context that the program has made. */
+/* The thread's context, else the first primary context that the program has created. */
 static struct found_context find_context(void)
 {
     struct found_context found = {0};
@@ -115,7 +115,7 @@ static void release_context(const struct found_context *found)
 
 /* ---- an injected session: CUDA is being initialised and has no context yet ---- */
 
-/* Held while records are enabled: other threads' first calls wait for that. */
+/* Held while records are enabled: first calls of other threads wait for that. */
 static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void marey__gpu_session_meet_context(void *context)
@@ -161,7 +161,7 @@ marey_status marey__gpu_session_start(void)
         return MAREY_EUNAVAILABLE;
     MAREY_TRY(subscribe(cupti));
     __atomic_store_n(&gpu->cupti, cupti, __ATOMIC_RELAXED);
-    /* One list of buffers for all threads keeps the records of a stream in order. Unknown before CUDA 12.3. */
+    /* One buffer list for all threads keeps a stream's records in order. Not supported before CUDA 12.3. */
     uint8_t off = 0;
     size_t size = sizeof off;
     cupti->set_attribute(MAREY__CUPTI_PER_THREAD_BUFFER, &size, &off);
@@ -215,9 +215,9 @@ void marey__gpu_put_traced(bool is_traced)
 /* ---- CUPTI is given back ---- */
 
 /*
- * Give CUPTI back. Without this the program stays slower than it was: CUPTI leaves its hooks in the driver. While other
- * threads are in CUDA it is safe only at the end of a call, so a call is made for it. Once there are CUDA graphs it is
- * never safe: CUPTI that is initialized anew breaks their launches (CUDA 11 to 13).
+ * Returns CUPTI. Otherwise the program stays slower: CUPTI leaves its hooks in the driver. While other threads are in
+ * CUDA this is safe only at the end of a call, so we make one. Once there are CUDA graphs it is never safe:
+ * reinitializing CUPTI breaks their launches (CUDA 11 to 13).
  */
 static void finalize(const struct marey__cupti *cupti)
 {
@@ -229,7 +229,7 @@ static void finalize(const struct marey__cupti *cupti)
         cupti->finalize();
 }
 
-/* Work that other threads launch meanwhile need not end; whose tracing it is knows the context. */
+/* Work that other threads launch meanwhile need not end; the stopping thread knows its context. */
 static void wait_for_work(const struct marey__gpu_ending *ending)
 {
     if (!ending->is_ordered)
@@ -261,7 +261,7 @@ void marey__gpu_session_stop(struct marey__gpu_ending ending)
                  result);
         marey__record_note(sentence);
     }
-    if (!ending.is_exit) { /* else CUDA may be gone, and CUPTI would ask it */
+    if (!ending.is_exit) { /* otherwise CUDA may be gone, and CUPTI would call it */
         cupti->enable_domain(0, gpu->subscriber, MAREY__CUPTI_RUNTIME);
         cupti->enable_domain(0, gpu->subscriber, MAREY__CUPTI_DRIVER);
         disable_kinds(cupti);

@@ -1,4 +1,4 @@
-/* Memory as an instrument: on and off with a recording, a visit by the flush thread, forks. */
+/* The memory instrument: on and off with a recording, periodic work on the flush thread, forks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -10,11 +10,11 @@ enum { PERIOD_NS = 100000000 }; /* between two readings of resident memory */
 
 static struct {
     pthread_mutex_t lock; /* of the thread that makes records: the flush thread, or one that stops. Guards the next two */
-    uint64_t read_ns, adapted_ns; /* when resident memory was read last; 0: not in this recording */
+    uint64_t read_ns, adapted_ns; /* last reading of resident memory; 0: none in this recording */
     bool is_wanted;
-    int64_t owner;       /* the process that is measured; a raw clone() is not */
-    bool is_hooked;      /* malloc is; relaxed */
-    const char *why_not; /* it is not */
+    int64_t owner;       /* the measured process, not a raw clone() */
+    bool is_hooked;      /* whether malloc is hooked; relaxed */
+    const char *why_not; /* why it is not hooked */
     bool is_python_told; /* in this recording; guarded by the lock */
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -25,7 +25,7 @@ void *marey__memory_map(size_t bytes)
     if (p == MAP_FAILED)
         return NULL;
     madvise(p, bytes, MADV_WIPEONFORK);
-    madvise(p, bytes, MADV_NOHUGEPAGE); /* sparsely used: whole megabytes would count as ours */
+    madvise(p, bytes, MADV_NOHUGEPAGE); /* sparsely used: huge pages would count as our memory */
     return p;
 }
 
@@ -106,7 +106,7 @@ static void work(bool is_last)
         write_counts();
 }
 
-/* By the flush thread. */
+/* Called by the flush thread. */
 static void visit(void)
 {
     if (!__atomic_load_n(&memory.is_wanted, __ATOMIC_RELAXED) ||
@@ -121,7 +121,7 @@ static void visit(void)
 
 struct memory_settings {
     bool is_wanted;
-    uint64_t interval; /* bytes between two samples; 0: the default, which may grow */
+    uint64_t interval; /* bytes between two samples; 0: the default, which may double */
 };
 static const struct marey__option options[] = {
     {"memory", "0|1", "0", "records resident memory, and allocations by samples",
@@ -143,7 +143,7 @@ static void switch_on(const struct memory_settings *s)
     const bool can = marey__blocks_open() && marey__memory_queue_open() && marey__places_open();
     marey__blocks_clear();
     while (marey__memory_queue_next() != NULL)
-        marey__memory_queue_release(); /* of the recording before */
+        marey__memory_queue_release(); /* left from the previous recording */
     marey__memory_write_reset();
     marey__memory_sample_start(s->interval);
     memory.read_ns = 0;
@@ -168,7 +168,7 @@ static void stop(void)
         return;
     __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELEASE);
     if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_PENDING &&
-        marey__memory_queue_next() != NULL) /* sampled before a recording was opened */
+        marey__memory_queue_next() != NULL) /* sampled before the recording opened */
         marey__record_open_pending();
     MAREY__HOLD(&memory.lock);
     if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN)
@@ -176,7 +176,7 @@ static void stop(void)
     __atomic_store_n(&memory.is_wanted, false, __ATOMIC_RELAXED);
 }
 
-/* The tables are wiped in the child: it samples its own allocations, into its own recording. */
+/* The tables are wiped in the child: it samples its own allocations into its own recording. */
 static void after_fork(bool in_child)
 {
     if (!in_child)

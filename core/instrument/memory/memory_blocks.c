@@ -1,4 +1,4 @@
-/* Sampled blocks by address: a table in shards with short locks, and marks that let nearly every free() go by. */
+/* Sampled blocks by address: a sharded hash table with short locks, and marks that let nearly every free() skip it. */
 #include <sched.h>
 
 #include "instrument/memory/internal.h"
@@ -6,8 +6,8 @@
 enum {
     N_SHARDS = 64,
     SHARD_SLOTS = 1 << 14,
-    SHARD_MOST = SHARD_SLOTS / 8 * 7, /* longer probes would be felt */
-    MARK_MAX = 255, /* a mark that got so high stays, as it no longer knows how many */
+    SHARD_MOST = SHARD_SLOTS / 8 * 7, /* longer probes would be noticeable */
+    MARK_MAX = 255,                   /* a saturated mark stays, because its count is unknown */
 };
 
 struct slot {
@@ -21,7 +21,7 @@ struct shard {
 };
 
 static struct {
-    struct shard *shards; /* release, as hooks are called whenever */
+    struct shard *shards; /* release, as hooks may be called at any time */
     uint8_t *marks;       /* stored before `shards` */
 } blocks;
 
@@ -81,7 +81,7 @@ static uint32_t home_of(uint64_t address)
     return (uint32_t)(hash_of((const void *)(uintptr_t)address) >> 32) % SHARD_SLOTS;
 }
 
-/* Its slot, or the empty one where it would be. */
+/* The slot of `address`, or the empty one where it belongs. */
 static uint32_t find(const struct shard *shard, uint64_t address)
 {
     uint32_t i = home_of(address);
@@ -96,7 +96,7 @@ bool marey__blocks_put(const void *block, uint64_t number)
     struct shard *const shard = lock_shard(hash);
     struct slot *const slot = &shard->slots[find(shard, address)];
     const bool is_new = slot->address == 0, fits = !is_new || shard->n < SHARD_MOST;
-    if (fits) { /* an address that is in was freed behind our back: the later block counts */
+    if (fits) { /* the address is still in the table because its free was missed: replace it */
         *slot = (struct slot){address, number};
         shard->n += is_new;
     }
@@ -106,7 +106,7 @@ bool marey__blocks_put(const void *block, uint64_t number)
     return fits;
 }
 
-/* Close the gap, so that no probe ends too early. */
+/* Closes the gap, so that no probe ends too early. */
 static void remove_slot(struct shard *shard, uint32_t gap)
 {
     for (uint32_t i = (gap + 1) % SHARD_SLOTS; shard->slots[i].address != 0;

@@ -1,4 +1,7 @@
-/* What the hooks cost each allocation: a block allocated and freed through them, against the C library's own functions. */
+/*
+ * The cost of the hooks per allocation: a block allocated and freed through them, compared with the C library's
+ * functions.
+ */
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -11,7 +14,7 @@ struct allocator {
     void (*release)(void *block);
 };
 
-/* Ticks of PAIRS blocks, the least of some rounds: nothing else interfered with that one. */
+/* Ticks for PAIRS blocks, the minimum of some rounds, the one with the least interference. */
 static uint64_t time_pairs(const struct allocator *a)
 {
     uint64_t least = UINT64_MAX;
@@ -27,10 +30,10 @@ static uint64_t time_pairs(const struct allocator *a)
     return least;
 }
 
-/* Picoseconds for each allocation and its free; 0 where malloc is not hooked, or is not the C library's. */
+/* Picoseconds per allocation and its free; 0 if malloc is not hooked, or is not the C library's. */
 static uint64_t hook_ps(void)
 {
-    static uint64_t measured; /* the lock of memory.c is held */
+    static uint64_t measured; /* Guarded by the lock of memory.c */
     struct allocator plain = {0};
     const struct allocator hooked = {malloc, free};
     *(void **)&plain.allocate = dlsym(RTLD_DEFAULT, "__libc_malloc");

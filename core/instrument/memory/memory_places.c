@@ -1,6 +1,7 @@
 /*
- * What an interpreter runs, as numbers. Code may be gone when the flush thread comes by, so the texts of a place are copied
- * the first time it is met, on the thread that runs it. The table only grows; past its end, places are "some other place".
+ * Places in interpreted code, as numbers. The code may be gone when the flush thread runs, so the strings of a place
+ * are copied when it is first seen, on its thread. The table only grows; once it is full, new places are "some other
+ * place".
  */
 #include <sched.h>
 #include <string.h>
@@ -11,7 +12,7 @@ enum { N_TEXTS = 1 << 15, N_SLOTS = 2 * N_TEXTS };
 
 static struct table {
     uint32_t is_locked;
-    uint32_t n; /* numbers given; from 1. Release; the flush thread loads it with acquire */
+    uint32_t n; /* assigned numbers, from 1. Release; the flush thread loads it with acquire */
     struct {
         struct marey_memory_place place;
         uint32_t number; /* 0: empty */
@@ -19,7 +20,7 @@ static struct table {
     struct marey__memory_text texts[N_TEXTS];
 } * table;
 
-static const struct marey_memory_interpreter *interpreter; /* release, once */
+static const struct marey_memory_interpreter *interpreter; /* release, set once */
 
 void marey_memory_set_interpreter(const struct marey_memory_interpreter *it)
 {
@@ -51,7 +52,7 @@ static bool is_same(const struct marey_memory_place *a, const struct marey_memor
            a->first_line == b->first_line;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static uint32_t number_of(const struct marey_memory_place *place)
 {
     size_t i = hash_of(place) % N_SLOTS;

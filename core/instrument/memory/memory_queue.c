@@ -1,21 +1,21 @@
 /*
- * A bounded queue from many threads to one. A place counts its turns: 2 k when it is free for round k, 2 k + 1 when it is
- * filled; so that zeros are an empty queue, which is what a forked child finds.
+ * A bounded queue from many producers to one consumer. A slot counts turns: 2 k if it is free for round k, 2 k + 1 if
+ * it is filled. So zeros are an empty queue, as found by a forked child.
  */
 #include "instrument/memory/internal.h"
 
 enum { N_PLACES = 4096 };
 
 struct place {
-    uint64_t turn; /* release by who fills or empties it, acquire by the other side */
+    uint64_t turn; /* stored with release, loaded with acquire by the other side */
     struct marey__memory_entry entry;
 };
 
 static struct queue {
-    uint64_t head;                              /* next to read. The reader's; relaxed to others */
+    uint64_t head; /* next to read. Consumer only; relaxed for others */
     uint64_t tail __attribute__((aligned(64))); /* next to fill */
     struct place places[N_PLACES] __attribute__((aligned(64)));
-} * queue; /* stored before hooks are switched on */
+} * queue; /* stored before hooks are enabled */
 
 bool marey__memory_queue_open(void)
 {
@@ -32,7 +32,7 @@ struct marey__memory_entry *marey__memory_queue_claim(uint64_t *ticket)
         const uint64_t turn = __atomic_load_n(&place->turn, __ATOMIC_ACQUIRE),
                        free_turn = at / N_PLACES * 2;
         if (turn < free_turn)
-            return NULL; /* a round behind: full */
+            return NULL; /* one round behind: full */
         if (turn > free_turn) {
             at = __atomic_load_n(&queue->tail, __ATOMIC_RELAXED);
         } else if (__atomic_compare_exchange_n(&queue->tail, &at, at + 1, true, __ATOMIC_RELAXED,
@@ -45,7 +45,7 @@ struct marey__memory_entry *marey__memory_queue_claim(uint64_t *ticket)
 
 void marey__memory_queue_publish(uint64_t ticket)
 {
-    /* Release: meets the acquire in marey__memory_queue_next(). */
+    /* Release: pairs with the acquire in marey__memory_queue_next(). */
     __atomic_store_n(&queue->places[ticket % N_PLACES].turn, ticket / N_PLACES * 2 + 1,
                      __ATOMIC_RELEASE);
 }

@@ -1,4 +1,4 @@
-/* How much of the machine's memory the process holds, as the kernel reports it, and how much it may hold. */
+/* Resident memory of the process, as reported by the kernel, and its limit. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@ static void put(struct marey_site *site, double value)
     marey_counter(marey_site_id(site), value);
 }
 
-/* The rest of the first line that begins with `key` and has more; `*len` becomes its length. NULL for none. */
+/* The rest of the first line that begins with `key`, if not empty; sets `*len` to its length. NULL if there is none. */
 static const char *line_of(const char *text, size_t *len, const char *key)
 {
     const size_t key_len = strlen(key);

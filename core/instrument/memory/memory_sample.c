@@ -1,4 +1,4 @@
-/* Which allocations are sampled: drawn so that each byte has the same chance, and handed to the queue with a stack. */
+/* Which allocations are sampled: each byte has the same probability; samples are queued with a stack. */
 #include <math.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,20 +9,20 @@ enum { EVERY = 1 }; /* the interval that samples every allocation */
 
 static struct {
     uint64_t interval; /* bytes; relaxed. Stored by a start and by the flush thread */
-    bool is_fixed;     /* the user's, so that it does not double */
+    bool is_fixed;     /* set by the user: never doubles */
     uint64_t last_number;
-    struct marey__memory_counts counts; /* added to by any thread */
-    uint64_t n_seen, ticks_seen;        /* of these at the last look; the flush thread's */
+    struct marey__memory_counts counts; /* incremented by any thread */
+    uint64_t n_seen, ticks_seen;        /* of these at the last check; flush thread only */
 } sampling = {.interval = MAREY__MEMORY_INTERVAL};
 
-/* This thread is in here: allocations of a signal handler meanwhile are not sampled. */
+/* Set while this thread is in here: allocations of a signal handler are not sampled. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
-/* When the thread began to record the allocation that is due. */
+/* When the thread began to record the current allocation. */
 static __thread uint64_t began __attribute__((tls_model("initial-exec")));
-/* The thread is marey's own. */
+/* Set for marey's own threads. */
 static __thread bool is_ours __attribute__((tls_model("initial-exec")));
 
-static bool is_opening; /* somebody opens the recording beside; relaxed */
+static bool is_opening; /* a thread is opening the recording; relaxed */
 
 static struct marey__record *const record = &marey__record;
 
@@ -70,7 +70,7 @@ void marey__memory_sample_after_fork(void)
     is_opening = false;
 }
 
-/* Too many, or too dear: deep stacks take tens of microseconds each. A few that a busy machine held up are neither. */
+/* Too many, or too expensive: deep stacks take tens of microseconds each. Ignores a few that a busy machine delayed. */
 static bool is_too_much(uint64_t n, uint64_t ticks, uint64_t elapsed_ns)
 {
     enum { SOME = 50, PER_CENT = 100 };
@@ -92,7 +92,7 @@ void marey__memory_adapt(uint64_t elapsed_ns)
 
 /* ---- chance ---- */
 
-/* A number above 0 and up to 1. */
+/* A number in (0, 1]. */
 static double draw_share(struct marey_memory_thread *thread)
 {
     uint64_t x = thread->random;
@@ -131,8 +131,8 @@ int marey_memory_wants(struct marey_memory_thread *thread, size_t bytes)
 /* ---- telling ---- */
 
 /*
- * A recording that waits for its first event is opened beside: files cannot be made in the middle of somebody's malloc.
- * One that lost its flush thread to a fork gets it back.
+ * A pending recording is opened in a separate thread: files cannot be created inside malloc. Also restarts a flush
+ * thread that a fork ended.
  */
 static void keep_going(void)
 {
@@ -146,7 +146,7 @@ static void keep_going(void)
     }
 }
 
-/* Room for an entry. Where every allocation is sampled, it waits for the writer. */
+/* Reserves an entry. If every allocation is sampled, waits for the writer. */
 static struct marey__memory_entry *claim(uint64_t *ticket)
 {
     enum { TRIES = 1000, EACH_US = 100 };
@@ -161,7 +161,7 @@ static struct marey__memory_entry *claim(uint64_t *ticket)
     return entry;
 }
 
-/* The part of an entry that gives have too. */
+/* Fills the fields common to allocations and frees, and publishes the entry. */
 static void publish(struct marey__memory_entry *entry, uint64_t ticket,
                     enum marey__memory_kind kind, uint64_t tick, uint64_t number)
 {
@@ -173,7 +173,7 @@ static void publish(struct marey__memory_entry *entry, uint64_t ticket,
         marey__flush_wake();
 }
 
-/* How many allocations of that size a sample represents: one over the probability that it is drawn. */
+/* How many allocations of that size a sample represents: the inverse of its probability. */
 static uint64_t n_represented(size_t bytes, uint64_t interval)
 {
     return interval <= EVERY || bytes == 0
@@ -233,7 +233,7 @@ void marey_memory_give(const void *block)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint64_t ticket;
     const uint64_t number = marey__blocks_take(block);
-    /* Blocks of a recording that has ended are still freed; nobody asks about them. */
+    /* Frees of blocks from an earlier recording are not recorded. */
     struct marey__memory_entry *const entry = number != 0 && is_on() ? claim(&ticket) : NULL;
     if (entry != NULL)
         publish(entry, ticket, MAREY__MEMORY_GIVE, marey__clock_ticks(), number);

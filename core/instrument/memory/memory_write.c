@@ -1,4 +1,7 @@
-/* From the queue to records, on the flush thread. A stack is a list of sites; a compiled frame is a file and an offset. */
+/*
+ * Converts the queue to records, on the flush thread. A stack is a list of sites; a compiled frame is a file and an
+ * offset.
+ */
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,15 +20,15 @@ struct numbers {
 };
 
 static struct {
-    struct numbers stacks; /* of the recording: hash of the frames to its number */
-    struct numbers frames; /* return address to site */
+    struct numbers stacks; /* of the recording: stack number by hash of the frames */
+    struct numbers frames; /* site by return address */
     marey_id *places;      /* by number of memory_places.c */
     size_t places_cap;
 } writer;
 
 enum { MAX_STACK = MAREY__MEMORY_FRAMES + MAREY__MEMORY_PLACES };
 
-/* Where the value of `key` is, 0 when it is new; NULL on out of memory. */
+/* The value of `key`, 0 if it is new; NULL on out of memory. */
 static uint64_t *value_of(struct numbers *numbers, uint64_t key)
 {
     const uint32_t number =
@@ -40,7 +43,7 @@ void marey__memory_write_reset(void)
     writer.stacks = (struct numbers){0};
 }
 
-/* Whatever the flush thread was at in the parent, it is not whole here; what it had is little. */
+/* The child's copy may be half-changed, and held little. */
 void marey__memory_write_forget(void)
 {
     memset(&writer, 0, sizeof writer);
@@ -49,9 +52,9 @@ void marey__memory_write_forget(void)
 /* ---- frames ---- */
 
 struct module {
-    uintptr_t address; /* looked for */
+    uintptr_t address; /* to be found */
     uintptr_t base;
-    const char *path; /* "": the program itself; NULL: not found */
+    const char *path; /* "": the main program; NULL: not found */
 };
 
 static int look_into(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -125,7 +128,7 @@ static marey_id site_of_place(uint32_t number)
     return writer.places[number];
 }
 
-/* Compiled frames up to where the interpreter's own begin, if there is one on this stack. */
+/* The number of compiled frames before those of the interpreter, if the stack has one. */
 static size_t n_outside(const struct marey__memory_entry *entry)
 {
     const struct marey_memory_interpreter *const it = marey__memory_interpreter();
@@ -150,7 +153,7 @@ static uint64_t hash_sites(const marey_id *sites, size_t n)
     return hash;
 }
 
-/* Two sites to a word, the innermost first. */
+/* Two sites per word, innermost first. */
 static void put_stack(uint64_t number, const marey_id *sites, size_t n)
 {
     uint64_t words[1 + (MAX_STACK + 1) / 2] = {number};
@@ -159,7 +162,7 @@ static void put_stack(uint64_t number, const marey_id *sites, size_t n)
     marey__lane_put_record(MAREY_RECORD_MEMORY_STACK, words, 1 + (n + 1) / 2);
 }
 
-/* The number of the entry's stack, written when it is new; 0: it has none. */
+/* The number of the entry's stack, written first if it is new; 0 if it has none. */
 static uint64_t stack_of(const struct marey__memory_entry *entry)
 {
     marey_id sites[MAX_STACK];

@@ -1,4 +1,7 @@
-/* Ranges to an NVTX tool. Handles of domains, names and categories are asked once per site and kept in a table by id. */
+/*
+ * Ranges to an NVTX tool. Handles of domains, names and categories are requested once per site and kept in a table by
+ * id.
+ */
 #include <pthread.h>
 #include <string.h>
 
@@ -11,10 +14,10 @@
 #include "instrument/nvtx/internal.h"
 #include "record/internal.h"
 
-/* What a site is to the tool. */
+/* The tool's handles for a site. */
 struct site {
-    bool is_known;             /* release; loaded with acquire. The rest is constant then */
-    nvtxDomainHandle_t domain; /* NULL: the default one */
+    bool is_known; /* release; loaded with acquire. The other fields are constant then */
+    nvtxDomainHandle_t domain; /* NULL: the default domain */
     nvtxStringHandle_t name;   /* NULL: the tool registers no strings */
     uint32_t category;         /* 0: none */
 };
@@ -22,20 +25,20 @@ struct site {
 enum { PAGE_SITES = 1024, N_PAGES = MAREY__SITE_LIMIT / PAGE_SITES };
 
 static struct {
-    pthread_mutex_t lock;        /* guards what is written below */
+    pthread_mutex_t lock;        /* guards writes to the fields below */
     struct site *pages[N_PAGES]; /* release; loaded with acquire */
     struct domain {
-        const char *name; /* lent by the sites */
+        const char *name; /* lent by a site */
         nvtxDomainHandle_t handle;
     } * domains;
     size_t n_domains, cap_domains;
-    const char **categories; /* names, lent by the sites; the number is the place, from 1 */
+    const char **categories; /* names, lent by sites; a category's number is its 1-based index */
     size_t n_categories, cap_categories;
 } sites = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- sites ---- */
 
-/* The lock is held. NULL, the default domain, also when there is no memory. */
+/* Caller holds the lock. NULL, the default domain, also on out of memory. */
 static nvtxDomainHandle_t get_domain(const char *name)
 {
     if (name[0] == '\0')
@@ -50,7 +53,7 @@ static nvtxDomainHandle_t get_domain(const char *name)
     return domain->handle;
 }
 
-/* The lock is held. A category has one number in all domains; each domain that uses it gets its name. */
+/* Caller holds the lock. A category has the same number in all domains; each domain that uses it gets its name. */
 static uint32_t get_category(nvtxDomainHandle_t domain, const char *name)
 {
     if (name[0] == '\0')
@@ -68,7 +71,7 @@ static uint32_t get_category(nvtxDomainHandle_t domain, const char *name)
     return (uint32_t)i + 1;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void introduce(struct site *site, const struct marey__site *known)
 {
     site->domain = get_domain(known->domain);
@@ -77,7 +80,7 @@ static void introduce(struct site *site, const struct marey__site *known)
     __atomic_store_n(&site->is_known, true, __ATOMIC_RELEASE);
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static struct site *page_of(marey_id id)
 {
     struct site **const page = &sites.pages[id / PAGE_SITES];
@@ -96,7 +99,7 @@ static const struct site *introduce_new(marey_id id, const struct marey__site *k
     return site;
 }
 
-/* What the tool knows of `id`; NULL for an id nobody gave, or without memory. */
+/* The tool's handles for `id`; NULL for an unassigned id, or on out of memory. */
 static const struct site *get_site(marey_id id, const struct marey__site *known)
 {
     if (known == NULL)
@@ -110,13 +113,13 @@ static const struct site *get_site(marey_id id, const struct marey__site *known)
 
 /* ---- events ---- */
 
-/* An event on its way to the tool. */
+/* An event for the tool. */
 struct event {
     nvtxDomainHandle_t domain;
     nvtxEventAttributes_t attributes;
 #ifdef NVTX_PAYLOAD_TYPE_EXT
     nvtxPayloadData_t text;
-    char bytes[512]; /* a longer text is cut */
+    char bytes[512]; /* longer text is truncated */
 #endif
 };
 
@@ -129,10 +132,10 @@ static void set_text(struct event *event, const struct marey_payload *payload)
     event->bytes[len] = '\0';
     event->text = (nvtxPayloadData_t){NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8, len + 1, event->bytes};
     event->attributes.payloadType = NVTX_PAYLOAD_TYPE_EXT;
-    event->attributes.reserved0 = 1; /* of them */
+    event->attributes.reserved0 = 1; /* their count */
     event->attributes.payload.ullValue = (uint64_t)(uintptr_t)&event->text;
 #else
-    (void)event; /* headers from before NVTX knew more than numbers */
+    (void)event; /* older NVTX headers support only numbers */
     (void)payload;
 #endif
 }
@@ -159,7 +162,7 @@ static void set_payload(struct event *event, const struct marey_payload *payload
     }
 }
 
-/* False when no tool listens or nothing is known of `id`. */
+/* False if no tool listens or `id` is unknown. */
 static bool event_init(struct event *event, marey_id id, const struct marey_payload *payload)
 {
     if (!marey__nvtx_is_listening())
@@ -222,9 +225,9 @@ void marey__nvtx_mark(marey_id id, const struct marey_payload *payload)
 
 /* ---- ranges that end elsewhere: the tool has numbers of its own for them ---- */
 
-/* Open ones, by our number. A few at a time, so a list does; the newest are looked at first. */
+/* Open ones, by our number. There are few at a time, so a list suffices; searched newest first. */
 static struct {
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the fields below */
     struct open_async {
         marey_async range;
         nvtxRangeId_t number;

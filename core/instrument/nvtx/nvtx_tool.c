@@ -1,4 +1,6 @@
-/* Is there an NVTX tool? A sign of one is enough: the first range starts it. NVTX itself looks only at its first call. */
+/*
+ * Detecting an NVTX tool. A sign of one suffices: the first range starts it. NVTX itself checks only at its first call.
+ */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,13 +14,13 @@
 
 enum state {
     IDLE,      /* no sign of a tool */
-    EXPECTED,  /* a sign: it is started by the first range */
-    LISTENING, /* it is there */
-    REFUSED,   /* it could not be started, which NVTX does not try twice */
+    EXPECTED,  /* a sign: the first range starts it */
+    LISTENING, /* started */
+    REFUSED,   /* could not be started; NVTX does not try twice */
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards what is written below */
+    pthread_mutex_t lock; /* guards writes to the fields below */
     enum state state;     /* release; loaded with acquire */
     bool is_forbidden;    /* by the option nvtx=0 */
 } tool = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -38,7 +40,7 @@ static const char *injection_path(void)
     return path;
 }
 
-/* A preloaded tool has this function, by which NVTX finds it where the variable names none. */
+/* A preloaded tool has this function; NVTX finds it if the variable is not set. */
 static bool has_preloaded_tool(void)
 {
     return variable("NVTX_INJECTION64_PATH") == NULL &&
@@ -60,7 +62,7 @@ static void switch_off(void)
     __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_NVTX, __ATOMIC_RELEASE);
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void expect(void)
 {
     if (tool.is_forbidden || tool.state == REFUSED)
@@ -85,7 +87,7 @@ static const char *tool_name(void)
     return injection_path() != NULL ? injection_path() : "a preloaded library";
 }
 
-/* Start the tool that is expected, unless another thread has. This loads its library. */
+/* Starts the expected tool, unless another thread has. This loads its library. */
 static void start_tool(void)
 {
     bool is_refused = false;
@@ -106,7 +108,7 @@ static void start_tool(void)
 
 bool marey__nvtx_is_listening(void)
 {
-    static __thread bool is_starting; /* while the tool starts, it may have ranges of its own */
+    static __thread bool is_starting; /* while the tool starts, it may emit ranges itself */
     if (MAREY_LIKELY(get_state() == LISTENING))
         return true;
     if (get_state() != EXPECTED || is_starting)
@@ -133,7 +135,7 @@ const char *marey_nvtx_version(void)
 
 const char *marey_nvtx_state(void)
 {
-    /* A thread's memory in the library is scarce: it is taken from what the loader has left over. */
+    /* Static TLS is scarce: this uses the loader's surplus. */
     static __thread char text[320];
     pthread_mutex_lock(&tool.lock);
     const enum state state = tool.state;

@@ -1,4 +1,4 @@
-/* What a range communicates: one more record, behind its begin or before its end. */
+/* The communication of a range: one more record, after its begin or before its end. */
 #include <string.h>
 
 #include "instrument/range/internal.h"

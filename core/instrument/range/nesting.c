@@ -1,4 +1,7 @@
-/* Nesting checks, on request. An end that does not fit is reported with both names, the stack and the place, and ignored. */
+/*
+ * Optional nesting checks. An end that does not match is reported with both names, the stack and the place, and
+ * ignored.
+ */
 #include <string.h>
 
 #include "instrument/range/internal.h"
@@ -55,12 +58,12 @@ static marey_status mismatch(const struct marey__stack *stack, const char *poppe
     return marey__fail(MAREY_EMISMATCH, "%s", text.failed ? "ranges do not nest" : text.data);
 }
 
-/* Names count, not places: a range may be begun in one file and ended in another. */
+/* Compares names, not places: a range may begin in one file and end in another. */
 marey_status marey__nesting_check(const char *name, size_t len)
 {
     const struct marey__stack *const stack = marey__stack_get();
     if (stack == NULL)
-        return MAREY_OK; /* no memory, which was said: nothing is known that could be wrong */
+        return MAREY_OK; /* out of memory, already reported: nothing is known to be wrong */
     if (stack->depth == 0)
         return mismatch(stack, name != NULL ? name : "(the last)", name != NULL ? len : 10);
     if (name == NULL)

@@ -1,14 +1,14 @@
 /*
- * Ranges, marks and counters: each is one word or one record in this thread's lane. Begin and end are two stores and a
- * clock read away from the caller. Their other users, a check of nesting or an NVTX tool, cost the
- * usual case nothing: one comparison of the enable word decides, which was loaded anyway.
+ * Ranges, marks and counters: each is one word or one record in this thread's lane. Begin and end cost the caller two
+ * stores and a clock read. Other users, a nesting check or an NVTX tool, cost nothing in the usual case: one comparison
+ * of the enable word, which is loaded anyway.
  */
 #include <string.h>
 
 #include "instrument/nvtx/internal.h"
 #include "instrument/range/internal.h"
 
-/* The bits that say where a range goes. The wrapper's is one of them, since all ranges must be on the stack it keeps. */
+/* The bits that select where a range goes. The wrapper's bit is included, since its stack must have all ranges. */
 #define PLACES (MAREY_ON_RECORD | MAREY_ON_CHECKED | MAREY_ON_NVTX | MAREY_ON_WRAPPER)
 
 static void put_with_payload(enum marey_record_type type, marey_id id,
@@ -40,13 +40,13 @@ void marey__range_end_entry(marey__entry entry)
         marey__nvtx_pop(entry & MAREY__ENTRY_ID);
 }
 
-/* Out of line, so that the usual case needs no stack frame. */
+/* Not inlined, so that the usual case needs no stack frame. */
 __attribute__((noinline)) static void begin_otherwise(marey_id id)
 {
     marey__range_begin_entry(id & MAREY__ENTRY_ID, NULL);
 }
 
-/* What began before anybody kept a stack is on none: then the recording alone is told. */
+/* A range that began before the stack existed is not on it: then only the recording gets the end. */
 void marey_end_unchecked(marey_id id)
 {
     const marey__entry entry = marey__stack_take(id);
@@ -113,8 +113,7 @@ static void put_with_payload(enum marey_record_type type, marey_id id,
     size_t n = 2;
     if (is_text) {
         n = 1 + (len + 7) / 8;
-        words[n - 1] =
-            0; /* the rest of the last word; with no text at all, words[0], which is set below */
+        words[n - 1] = 0; /* the rest of the last word; for empty text, words[0], which is set below */
         if (len > 0)
             memcpy(&words[1], payload->as.text, len);
     } else {
@@ -157,7 +156,7 @@ void marey_pop(void)
 
 /* ---- async ---- */
 
-/* The number is of this process; the site sits in the low bits, so that the end finds it without a table. */
+/* The number is unique in this process; the site is in the low bits, so that the end needs no table. */
 static marey_async next_async(marey_id id)
 {
     static uint64_t n;

@@ -1,4 +1,7 @@
-/* The range wrapper: ranges that wait for the GPU first, and handles for compiled code. Its options are in the enable word. */
+/*
+ * The range wrapper: ranges that first wait for the GPU, and handles for compiled code. Its options are in the enable
+ * word.
+ */
 #include <string.h>
 
 #include "instrument/cuda/internal.h"
@@ -26,7 +29,7 @@ void marey_nvtx_disable(void)
     if (!marey_nvtx_is_enabled())
         return;
     struct marey__stack *const stack =
-        marey__stack_get(); /* ranges of the wrapper on this thread end */
+        marey__stack_get(); /* ends the wrapper's ranges on this thread */
     for (size_t i = stack != NULL ? stack->depth : 0; i-- > 0;)
         if (stack->entries[i] & MAREY__ENTRY_WRAPPER)
             marey__range_end_entry(marey__stack_remove(stack, i));
@@ -43,7 +46,7 @@ void marey_nvtx_push_on(marey_id id)
     marey__range_begin_entry(MAREY__ENTRY_WRAPPER | (id & MAREY__ENTRY_ID), NULL);
 }
 
-/* What is popped fits. */
+/* Caller has checked that the pop matches. */
 static marey_status pop(uint32_t on)
 {
     if (on & MAREY_ON_SYNC_POP)
@@ -76,7 +79,7 @@ marey_status marey_nvtx_pop_id_on(marey_id id)
 
 uint64_t marey_nvtx_register(const char *name, size_t len)
 {
-    marey_nvtx_attach(); /* a program that registers names may have set up a tool just before */
+    marey_nvtx_attach(); /* the program may have set up a tool just before it registers names */
     return marey__handle_of(name, len);
 }
 

@@ -1,18 +1,18 @@
 /*
- * Start and stop. The quick way is the first half of each function: a cell that this thread has used before, with nothing
- * but time to measure. The clock is read last at a start and first at a stop, so that the work of both stays outside.
+ * Start and stop. The fast path is the first half of each function: a cell that this thread has used before, with only
+ * time to measure. The clock is read last at a start and first at a stop, so that the cost of both is excluded.
  */
 #include "instrument/cuda/internal.h"
 #include "instrument/nvtx/internal.h"
 #include "instrument/stopwatch/internal.h"
 #include "record/internal.h"
 
-/* Where a measurement goes besides, as a range. */
+/* Where a measurement also goes as a range. */
 #define PLACES (MAREY_ON_RECORD | MAREY__STACK_USERS)
 
 /* ---- as a range ---- */
 
-/* One that lies across others: those begun after it stay open. A tool's ranges nest; it gets the end all the same. */
+/* A measurement that overlaps others: those begun after it stay open. A tool's ranges nest; it gets the end anyway. */
 static void end_of(marey_id id, uint32_t on)
 {
     const uint64_t words[] = {id};
@@ -42,14 +42,17 @@ static void link_cell(struct marey__stopwatch_self *self, struct marey__stopwatc
     self->top = cell;
 }
 
-/* Where it begins to be a part of the one around it: at its start, unless it was an overlapping one's before. */
+/* The start of its nested part: its start, unless it overlapped another one before. */
 static uint64_t inner_from(const struct marey__stopwatch_cell *cell)
 {
     return marey__stopwatch_mode_of(cell) & MAREY__WATCH_OVERLAPS ? cell->inner_from
                                                                   : marey__stopwatch_start_of(cell);
 }
 
-/* Take out one that is not the innermost. What started inside it and runs on is a part of the one around it from `now`. */
+/*
+ * Removes one that is not the innermost. Measurements nested in it that keep running become part of the one around it
+ * from `now`.
+ */
 static void unlink_from_within(struct marey__stopwatch_cell *cell, uint64_t now)
 {
     struct marey__stopwatch_cell *inside = marey__stopwatch_self.top;
@@ -74,7 +77,7 @@ static void unlink_cell(struct marey__stopwatch_cell *cell, uint64_t now)
         unlink_from_within(cell, now);
 }
 
-/* Everything about an interval but its bucket in the sketch. */
+/* Updates all sums for an interval except its bucket in the sketch. */
 static inline void add_sums(struct marey__stopwatch_cell *cell, uint64_t ticks, uint64_t children)
 {
     struct marey__stopwatch_sum *const sum = &cell->sum;
@@ -86,7 +89,7 @@ static inline void add_sums(struct marey__stopwatch_cell *cell, uint64_t ticks, 
     __atomic_store_n(&cell->latest, ticks + 1, __ATOMIC_RELAXED);
 }
 
-/* With all that is rare: a first value, a new page of the sketch, a new extreme. */
+/* Handles all rare cases: a first value, a new page of the sketch, a new extreme. */
 __attribute__((noinline)) static marey_status
 add_slowly(marey_id id, struct marey__stopwatch_cell *cell, uint64_t ticks)
 {
@@ -105,10 +108,10 @@ add_slowly(marey_id id, struct marey__stopwatch_cell *cell, uint64_t ticks)
 }
 
 /*
- * Add an interval the quick way; what is rare takes the slow one. No call returns here, so that nothing is saved.
+ * Adds an interval on the fast path; rare cases take the slow one. No call returns here, so no registers are saved.
  *
- * The bucket is that of the interval before: a store whose address comes from a clock that has just been read holds up
- * the next read, and cost a quarter more. Readers of the sketch count `latest` in.
+ * The bucket is that of the previous interval: a store whose address depends on a clock value just read delays the next
+ * read by a quarter. Readers of the sketch include `latest`.
  */
 static inline marey_status add_quickly(marey_id id, struct marey__stopwatch_cell *cell, uint64_t ticks)
 {
@@ -126,7 +129,7 @@ static inline marey_status add_quickly(marey_id id, struct marey__stopwatch_cell
     return MAREY_OK;
 }
 
-/* The innermost of this thread stops at `now`; nothing but time is measured. */
+/* Stops the innermost of this thread at `now`; only time is measured. */
 static inline marey_status stop_at(marey_id id, struct marey__stopwatch_cell *cell, uint64_t start,
                                    uint64_t now)
 {
@@ -140,7 +143,7 @@ static inline marey_status stop_at(marey_id id, struct marey__stopwatch_cell *ce
 
 /* ---- with a recording and nothing else ---- */
 
-/* Both on the time-stamp counter: then a word's own time is the measurement's, and one clock read serves both. */
+/* Both use the time-stamp counter: the time of the word is that of the measurement, so one clock read suffices. */
 static bool is_recorded_plainly(uint32_t on, const struct marey__stopwatch_cell *cell)
 {
     return on == (MAREY_ON_STOPWATCH | MAREY_ON_RECORD) && marey__stopwatch_mode_of(cell) == 0 &&
@@ -174,7 +177,7 @@ __attribute__((noinline)) static marey_status start_slowly(marey_id id, uint32_t
     const uint32_t mode = marey__stopwatch_mode_of(cell);
     if (mode & MAREY__WATCH_TAKEN) {
         marey__stopwatch_extra_drop(cell);
-        end_range(id, on, false); /* the thread that stopped it could not end the range of this one */
+        end_range(id, on, false); /* the thread that stopped it could not end this thread's range */
         marey__stopwatch_unlink(cell);
         __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__WATCH_TAKEN, __ATOMIC_RELAXED);
     }
@@ -206,7 +209,7 @@ marey_status marey_stopwatch_start_on(marey_id id)
 
 /* ---- stop ---- */
 
-/* What counts of an interval in `mode`; false for nothing. */
+/* Clips an interval to what counts in `mode`; false if nothing counts. */
 static bool clip(uint32_t mode, uint64_t *start)
 {
     if (mode & (MAREY__WATCH_WARMUP | MAREY__WATCH_STALE))
@@ -217,7 +220,7 @@ static bool clip(uint32_t mode, uint64_t *start)
     return true;
 }
 
-/* The one cell of this name that runs on another thread, taken from it; 0 when there is none or there are several. */
+/* Takes the only running cell of this name from another thread; 0 if there is none or several. */
 static uint64_t take_from_other(const struct marey__stopwatch_slot *slot, uint32_t *mode)
 {
     struct marey__stopwatch_cell *found = NULL;
@@ -230,7 +233,7 @@ static uint64_t take_from_other(const struct marey__stopwatch_slot *slot, uint32
         }
     if (n != 1)
         return 0;
-    /* First the mark: the owner, when it finds that its cell does not run, must know why it is in its chain. */
+    /* Set the mark first: when the owner finds its cell stopped, it must know why the cell is in its chain. */
     uint64_t start = marey__stopwatch_start_of(found);
     *mode = __atomic_fetch_or(&found->mode, MAREY__WATCH_TAKEN, __ATOMIC_RELEASE);
     if (start != 0 && __atomic_compare_exchange_n(&found->start, &start, 0, false, __ATOMIC_ACQ_REL,
@@ -240,7 +243,7 @@ static uint64_t take_from_other(const struct marey__stopwatch_slot *slot, uint32
     return 0;
 }
 
-/* It does not run here. Maybe somewhere else; then what it measured is this thread's. */
+/* It is not running here. If it is running on one other thread, stops it there and counts it for this thread. */
 static marey_status stop_for_other(marey_id id)
 {
     const uint64_t now = marey__stopwatch_ticks();
@@ -263,7 +266,7 @@ static marey_status stop_for_other(marey_id id)
     return add_slowly(id, cell, now > start ? now - start : 0);
 }
 
-/* It does not run any more. */
+/* Marks it as stopped. */
 static void end_cell(struct marey__stopwatch_cell *cell)
 {
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
@@ -312,7 +315,7 @@ marey_status marey_stopwatch_stop_on(marey_id id)
         return stop_slowly(id, on);
     const uint64_t now = marey__clock_ticks_of(true);
     const uint64_t start = marey__stopwatch_start_of(cell);
-    if (MAREY_UNLIKELY(start == 0)) /* another thread is just stopping it */
+    if (MAREY_UNLIKELY(start == 0)) /* another thread is stopping it */
         return stop_slowly(id, on);
     return stop_at(id, cell, start, now);
 }
@@ -325,7 +328,7 @@ void marey_stopwatch_cancel(marey_id id)
         return;
     const bool is_innermost = marey__stopwatch_self.top == cell;
     unlink_cell(cell, marey__stopwatch_ticks());
-    if (cell->outer != NULL) /* as if those inside had been inside that one */
+    if (cell->outer != NULL) /* as if those nested in it had been nested in that one */
         cell->outer->children += cell->children;
     end_cell(cell);
     marey__stopwatch_extra_drop(cell);
@@ -334,7 +337,7 @@ void marey_stopwatch_cancel(marey_id id)
 
 /* ---- what runs on this thread, for callers that ask before they act ---- */
 
-/* Its start counts: it is not from before a reset, and no other thread has stopped it. */
+/* Running, and neither from before a reset nor stopped by another thread. */
 static bool runs(const struct marey__stopwatch_cell *cell)
 {
     return marey__stopwatch_start_of(cell) != 0 &&

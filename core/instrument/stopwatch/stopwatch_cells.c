@@ -1,4 +1,7 @@
-/* Names on threads. Cells are found by id without a lock; a thread's first use of an id comes here, and so does its exit. */
+/*
+ * Names on threads. Cells are found by id without a lock; a thread's first use of an id, and its exit, are handled
+ * here.
+ */
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -20,7 +23,7 @@ static bool grow_self(struct marey__stopwatch_self *self, marey_id id)
     return marey__stopwatch_grow_by_id(&self->cells, &self->n, id, &marey__stopwatch_absent);
 }
 
-/* This thread's cell by id, NULL when there is none. */
+/* This thread's cell by id, or NULL. */
 static struct marey__stopwatch_cell *cell_by_id(const struct marey__stopwatch_self *self, marey_id id)
 {
     return id < self->n && self->cells[id] != &marey__stopwatch_absent ? self->cells[id] : NULL;
@@ -28,7 +31,7 @@ static struct marey__stopwatch_cell *cell_by_id(const struct marey__stopwatch_se
 
 /* ---- threads ---- */
 
-/* Take `cell` out of the list that begins at `*first`. */
+/* Removes `cell` from its slot's list. */
 static void leave_slot(struct marey__stopwatch_cell *cell)
 {
     struct marey__stopwatch_cell **place = &cell->slot->cells;
@@ -49,7 +52,7 @@ static void cell_free(struct marey__stopwatch_cell *cell)
     MAREY__FREE_ALL(cell->extra, cell->block);
 }
 
-/* What the thread has measured stays with the slot. */
+/* Adds the thread's results to the slot. */
 static void retire(struct marey__stopwatch_cell *cell)
 {
     struct marey__stopwatch_slot *const slot = cell->slot;
@@ -66,7 +69,7 @@ static void retire(struct marey__stopwatch_cell *cell)
     cell_free(cell);
 }
 
-/* All cells of `thread` go, each by way of `part`. The lock is held. */
+/* Destroys all cells of `thread`, each through `part`. Caller holds the lock. */
 static void thread_destroy(struct marey__stopwatch_thread *thread,
                            void (*part)(struct marey__stopwatch_cell *cell))
 {
@@ -123,7 +126,7 @@ static uint32_t mode_of_new(const struct marey__stopwatch_slot *slot)
     return marey__stopwatch_state.mode | (slot->usage != 0 ? MAREY__WATCH_USAGE : 0);
 }
 
-/* This thread's cell of the slot, made if there is none. The lock is held. */
+/* This thread's cell of the slot, created if missing. Caller holds the lock. */
 static struct marey__stopwatch_cell *cell_of_slot(struct marey__stopwatch_slot *slot,
                                                   struct marey__stopwatch_thread *thread)
 {
@@ -145,12 +148,12 @@ static struct marey__stopwatch_cell *cell_of_slot(struct marey__stopwatch_slot *
     return cell;
 }
 
-/* A cell from before a reset. The lock is held. */
+/* Resets a cell from before a reset. Caller holds the lock. */
 static void renew(struct marey__stopwatch_cell *cell)
 {
     marey__stopwatch_unlink(cell);
     cell_clear(cell);
-    if (cell->extra != NULL) /* a span on the GPU was forgotten when the results were */
+    if (cell->extra != NULL) /* its GPU span was dropped with the results */
         *cell->extra = (struct marey__stopwatch_extra){0};
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&cell->mode, mode_of_new(cell->slot), __ATOMIC_RELAXED);
@@ -165,7 +168,7 @@ void marey__stopwatch_unlink(struct marey__stopwatch_cell *cell)
         *place = cell->outer;
 }
 
-/* Another site of the name may have made it. */
+/* Another site with the same name may have created it. */
 static struct marey__stopwatch_cell *find_by_name(struct marey__stopwatch_self *self, marey_id id)
 {
     const marey_id bare = self->thread != NULL ? marey__stopwatch_bare_site(id) : 0;
@@ -217,14 +220,14 @@ struct marey__stopwatch_cell *marey__stopwatch_cell_get(marey_id id)
 
 /* ---- forks ---- */
 
-/* Another thread's, which does not exist here. */
+/* Drops another thread's cell, which does not exist here. */
 static void drop(struct marey__stopwatch_cell *cell)
 {
     leave_slot(cell);
     cell_free(cell);
 }
 
-/* What this thread runs goes on and counts from now; what is in the chain for other reasons leaves it. */
+/* Running measurements of this thread continue and count from now; others leave the chain. */
 static void keep_running(void)
 {
     const uint64_t now = marey__stopwatch_ticks();

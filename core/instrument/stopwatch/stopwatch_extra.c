@@ -1,4 +1,4 @@
-/* What is measured besides time: usage of the machine, GPU time. Both cost microseconds, so the lock does not matter. */
+/* Measurements besides time: system usage, GPU time. Both cost microseconds, so the lock does not matter. */
 #include <string.h>
 
 #include "instrument/cuda/internal.h"
@@ -8,7 +8,7 @@ static struct marey__stopwatch_extra *extra_get(struct marey__stopwatch_cell *ce
 {
     if (cell->extra == NULL) {
         struct marey__stopwatch_extra *const extra = marey__calloc(1, sizeof *extra);
-        MAREY__WATCH_HOLD(); /* readers of the sums look here */
+        MAREY__WATCH_HOLD(); /* readers of the sums read this */
         cell->extra = extra;
     }
     return cell->extra;
@@ -23,12 +23,12 @@ static void gpu_begin(struct marey__stopwatch_cell *cell)
     extra->span = marey__gpu_stream(&stream) ? marey__gpu_begin(stream, cell->slot->id) : 0;
 }
 
-/* The GPU's part comes last before the clock is read, so that it has the least of ours in it. */
+/* The GPU event comes last before the clock read, so that it includes the least of our work. */
 void marey__stopwatch_extra_begin(struct marey__stopwatch_cell *cell, uint32_t mode)
 {
     struct marey__stopwatch_extra *const extra = extra_get(cell);
     if (extra == NULL)
-        return; /* the time is measured all the same */
+        return; /* time is still measured */
     extra->usage_now =
         mode & MAREY__WATCH_USAGE ? __atomic_load_n(&cell->slot->usage, __ATOMIC_RELAXED) : 0;
     if (extra->usage_now != 0)

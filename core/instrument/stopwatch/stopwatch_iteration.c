@@ -1,11 +1,14 @@
-/* The end of an iteration: by how much each name's sum grew. Names that did not run are not touched; the count shows them. */
+/*
+ * At the end of an iteration: the growth of each name's sum. Names that did not run are not touched; their count shows
+ * that.
+ */
 #include <string.h>
 
 #include "instrument/stopwatch/internal.h"
 
 /* ---- periods ---- */
 
-/* Twice the room, until there is enough for `index` or all there may be. Nothing has to move: it has not come round yet. */
+/* Doubles the room until it suffices for `index` or reaches the limit. Nothing moves: the ring has not wrapped yet. */
 static void series_grow(struct marey__stopwatch_periods *periods, uint64_t index)
 {
     enum { FIRST = 64 };
@@ -13,7 +16,7 @@ static void series_grow(struct marey__stopwatch_periods *periods, uint64_t index
     while (cap <= index && cap < MAREY__WATCH_SERIES)
         cap = cap == 0 ? FIRST : cap * 2;
     if (cap == periods->cap || periods->n_series > periods->cap)
-        return; /* without memory for more it came round early */
+        return; /* out of memory: the ring wrapped early */
     float *const grown = marey__realloc(periods->series, cap * sizeof *grown);
     if (grown == NULL)
         return;
@@ -21,7 +24,7 @@ static void series_grow(struct marey__stopwatch_periods *periods, uint64_t index
     periods->cap = cap;
 }
 
-/* Zeros for the iterations since the last in which it ran, as far as they are kept. */
+/* Adds zeros for iterations in which it did not run, as far as they are stored. */
 static void series_put(struct marey__stopwatch_periods *periods, uint64_t index, float value)
 {
     series_grow(periods, index);
@@ -67,7 +70,7 @@ uint64_t marey__stopwatch_series_first(const struct marey__stopwatch_periods *pe
 
 /* ---- the end of an iteration ---- */
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void add_iteration(const struct marey__iteration_event *it)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
@@ -84,7 +87,7 @@ static void add_iteration(const struct marey__iteration_event *it)
     watch->n_samples += it->samples;
 }
 
-/* Say and count what still runs on this thread; true when something does. */
+/* Reports and counts measurements still running on this thread; true if there are any. */
 static bool tell_running(void)
 {
     bool runs = false;
@@ -107,7 +110,7 @@ void marey__stopwatch_set_warmup(bool in_warmup)
         return;
     __atomic_store_n(&watch->measured_from, marey__stopwatch_ticks(), __ATOMIC_RELAXED);
     watch->mode ^= MAREY__WATCH_WARMUP;
-    /* What runs is marked before it counts again, so that none of it counts from its start. */
+    /* Running ones are marked before they count again, so that none counts from its start. */
     if (!in_warmup)
         marey__stopwatch_mark_straddling();
     marey__stopwatch_mode_all(in_warmup ? 0 : MAREY__WATCH_WARMUP,
@@ -149,7 +152,7 @@ marey_status marey_stopwatch_finish_iteration_by(marey_driver driver, double sam
         return MAREY_OK;
     self->ran_on = false;
     marey_iteration_finish_by(driver, samples);
-    return self->ran_on ? MAREY_ESTATE : MAREY_OK; /* the sentence was left by tell_running() */
+    return self->ran_on ? MAREY_ESTATE : MAREY_OK; /* tell_running() set the message */
 }
 
 uint64_t marey_stopwatch_n_measured(void)

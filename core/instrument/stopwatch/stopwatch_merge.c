@@ -1,7 +1,6 @@
 /*
- * Results that go from process to process: made to be added up, written, read and added up. docs/formats/stopwatch.md has
- * the bytes. They come from another process: all of them are checked before any is added, so that a damaged part changes
- * nothing.
+ * Results passed between processes: packed, read and merged. docs/formats/stopwatch.md describes the bytes. They come
+ * from other processes: everything is checked before anything is added, so that a damaged part changes nothing.
  */
 #include <math.h>
 #include <string.h>
@@ -67,7 +66,7 @@ static void collect(void *ctx, uint64_t value, uint64_t count)
 
 MAREY__ORDER(by_key, struct marey__point, MAREY__UP(key))
 
-/* Sort them, and make one of those that share a key. Returns how many values they represent. */
+/* Sorts points and merges those with equal keys. Returns how many values they represent. */
 static uint64_t order_points(struct marey__spread *s)
 {
     uint64_t count = 0;
@@ -99,7 +98,7 @@ bool marey__spread_of(const struct marey__stopwatch_sum *sum, uint64_t n_zeros, 
         return false;
     }
     *out = c.spread;
-    /* Another thread may have added to its sketch while it was merged: the points decide. */
+    /* Another thread may have added to its sketch during the merge: use the count of the points. */
     out->count = order_points(out);
     out->total = stats.total;
     out->m2 = out->count > 1 ? stats.std * stats.std * (double)(out->count - 1) : 0;
@@ -108,7 +107,7 @@ bool marey__spread_of(const struct marey__stopwatch_sum *sum, uint64_t n_zeros, 
     return true;
 }
 
-/* Both lists of points as one, into `out`, which has room. Returns how many, 0 when a count overflows. */
+/* Merges two lists of points into `out`, which has room. Returns how many, 0 if a count overflows. */
 static size_t merge_points(const struct marey__spread *a, const struct marey__spread *b,
                            struct marey__point *out)
 {
@@ -159,7 +158,7 @@ double marey__spread_mean(const struct marey__spread *spread)
     return spread->count != 0 ? spread->total / (double)spread->count : 0;
 }
 
-/* As for a sample; 0 of one value. */
+/* The sample standard deviation; 0 for one value. */
 double marey__spread_std(const struct marey__spread *spread)
 {
     return spread->count > 1 ? marey__stopwatch_square_root(spread->m2 / (double)(spread->count - 1))
@@ -168,7 +167,7 @@ double marey__spread_std(const struct marey__spread *spread)
 
 double marey__spread_quantile(const struct marey__spread *spread, double q)
 {
-    /* The nearest rank, as marey__sketch_quantile() has it. */
+    /* The nearest rank, as in marey__sketch_quantile(). */
     const double rank = q * (double)spread->count;
     double below = 0;
     for (size_t i = 0; i < spread->n; i++) {
@@ -183,7 +182,7 @@ double marey__spread_quantile(const struct marey__spread *spread, double q)
 
 /* ---- writing ---- */
 
-/* A sum and `n_zeros` zeros. False without memory. */
+/* Writes a sum and `n_zeros` zeros. False on out of memory. */
 static bool put_sum(struct marey__buf *out, const struct marey__stopwatch_sum *sum,
                     uint64_t n_zeros, double scale)
 {
@@ -209,7 +208,7 @@ static bool put_name(struct marey__buf *out, const char *name, size_t len)
     return len <= UINT32_MAX;
 }
 
-/* The lock is held, here and below. */
+/* Caller holds the lock, here and below. */
 static bool put_slot(struct marey__buf *out, const struct marey__stopwatch_slot *slot)
 {
     size_t len;
@@ -250,7 +249,7 @@ marey_status marey_stopwatch_pack(int64_t rank, void **data, size_t *len)
     MAREY__TRY_MEMORY(put_results(&out, rank));
     *data = out.data;
     *len = out.len;
-    out.data = NULL; /* it is the caller's */
+    out.data = NULL; /* now owned by the caller */
     return MAREY_OK;
 }
 
@@ -276,7 +275,7 @@ static bool is_duration(double ns)
     return ns >= 0 && isfinite(ns);
 }
 
-/* The points, each key above the one before, counts that add up. */
+/* Reads the points: ascending keys, counts that add up. */
 static bool take_points(struct input *in, struct marey__spread *out)
 {
     uint64_t sum = 0;
@@ -291,7 +290,7 @@ static bool take_points(struct input *in, struct marey__spread *out)
     return sum == out->count;
 }
 
-/* A spread; the caller finishes it in any case. False when the bytes are not one. `*status` for lack of memory. */
+/* Reads a spread, which the caller must fini in any case. False for invalid bytes, or with `*status` on out of memory. */
 static bool take_spread(struct input *in, struct marey__spread *out, marey_status *status)
 {
     struct packed_spread packed;
@@ -316,18 +315,18 @@ static bool take_spread(struct input *in, struct marey__spread *out, marey_statu
 
 /* ---- adding ---- */
 
-/* One name over the ranks. */
+/* One name over all ranks. */
 struct merged_name {
     char *name; /* owned */
     size_t len;
     struct marey__spread intervals, iterations;
-    uint64_t n_ranks;             /* in which it occurred */
-    double least, most, of_means; /* of the ranks' means per iteration; their sum */
-    int64_t slowest;              /* the rank of `most` */
+    uint64_t n_ranks;             /* that have it */
+    double least, most, of_means; /* minimum, maximum and sum of the ranks' means per iteration */
+    int64_t slowest;              /* the rank with `most` */
 };
 
 struct marey_stopwatch_merged {
-    struct merged_name *names; /* in the order in which they came */
+    struct merged_name *names; /* in insertion order */
     size_t n, cap;
 };
 
@@ -349,7 +348,7 @@ void marey_stopwatch_merged_destroy(marey_stopwatch_merged *merged)
     MAREY__FREE_ALL(merged->names, merged);
 }
 
-/* The entry of a name, made if need be. Ranks have their names in much the same order, so `hint` is tried first. */
+/* The entry of a name, created if missing. Ranks have similar orders of names, so `hint` is tried first. */
 static struct merged_name *name_get(marey_stopwatch_merged *merged, const char *name, size_t len,
                                     size_t hint)
 {
@@ -368,7 +367,7 @@ static struct merged_name *name_get(marey_stopwatch_merged *merged, const char *
     return &merged->names[merged->n - 1];
 }
 
-/* One rank's share in a name. False without memory. */
+/* Adds one rank's results for a name. False on out of memory. */
 static bool name_add(struct merged_name *name, int64_t rank, const struct marey__spread *intervals,
                      const struct marey__spread *iterations)
 {
@@ -389,7 +388,7 @@ static bool name_add(struct merged_name *name, int64_t rank, const struct marey_
     return true;
 }
 
-/* One name of the part; added to `merged` unless that is NULL. False when the bytes are not one, or for `*status`. */
+/* Reads one name of the part; adds it unless `merged` is NULL. False for invalid bytes, or because of `*status`. */
 static bool take_name(struct input *in, size_t number, int64_t rank, marey_stopwatch_merged *merged,
                       marey_status *status)
 {
@@ -411,7 +410,7 @@ static bool take_name(struct input *in, size_t number, int64_t rank, marey_stopw
     return false;
 }
 
-/* Read all of it; into nothing, to see whether it can be read, or into `merged`. */
+/* Reads everything: with `merged` NULL only to validate it. */
 static marey_status read_part(const void *data, size_t len, marey_stopwatch_merged *merged)
 {
     struct input in = {.at = data, .end = (const unsigned char *)data + len};

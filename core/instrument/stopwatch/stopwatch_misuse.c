@@ -1,9 +1,9 @@
-/* Used wrongly: nothing happens but that it is counted, said once for each name, and returned as a status. */
+/* Misuse has no effect, except that it is counted, reported once per name, and returned as a status. */
 #include "instrument/stopwatch/internal.h"
 
 static const struct {
-    const char *text;     /* in the table */
-    const char *sentence; /* with the name in it */
+    const char *text;     /* for the table */
+    const char *sentence; /* contains the name */
 } misuses[MAREY__WATCH_N_MISUSES] = {
     [MAREY__WATCH_STARTED_TWICE] =
         {"started while it ran",
@@ -37,7 +37,7 @@ marey_status marey__stopwatch_misused(marey_id id, enum marey__stopwatch_misuse 
         MAREY__WATCH_HOLD();
         slot->misuses[what]++;
     }
-    /* A table of literals, each with one %s. */
+    /* Literals with one %s each. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     const marey_status st =

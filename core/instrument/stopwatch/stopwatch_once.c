@@ -1,4 +1,4 @@
-/* One-time measurements: set-up, the whole run. Names of their own, beside those of the repeated ones. */
+/* One-time measurements: setup, the whole run. Their names are separate from those of repeated ones. */
 #include "instrument/cuda/internal.h"
 #include "instrument/stopwatch/internal.h"
 

@@ -7,10 +7,10 @@
 
 enum { NAME_WIDTH = 60 };
 
-/* A table of the stopwatch while it is being printed. */
+/* A table being printed. */
 struct lines {
     marey_table *table;
-    size_t width; /* of the widest name, with its quotes and the colon */
+    size_t width; /* of the widest name, including quotes and colon */
 };
 
 /* ---- rules, names and times ---- */
@@ -60,7 +60,7 @@ static void lines_close(struct lines *lines)
     marey_table_destroy(lines->table);
 }
 
-/* The name in its quotes, as wide as the widest. */
+/* The quoted name, padded to the widest. */
 static void put_name(struct marey__buf *out, const struct lines *lines, size_t row)
 {
     const struct marey_cell cell = cell_of(lines, row, "name");
@@ -69,7 +69,7 @@ static void put_name(struct marey__buf *out, const struct lines *lines, size_t r
     put_repeated(out, " ", lines->width - width);
 }
 
-/* A cell of nanoseconds, ten columns wide; 0 where there is nothing. */
+/* A cell of nanoseconds, ten columns wide; 0 if it is null. */
 static void put_time(struct marey__buf *out, const struct lines *lines, size_t row, const char *column)
 {
     const size_t number = (size_t)marey_table_find(lines->table, column);
@@ -90,7 +90,7 @@ static bool is_running(const struct lines *lines, size_t row)
 
 /* ---- sections ---- */
 
-/* A table as lines, one per row; nothing when it has no rows. */
+/* Prints a table, one line per row; nothing if it is empty. */
 static marey_status put_section(struct marey__buf *out, const char *table, const char *heading,
                                 void (*put_row)(struct marey__buf *out, const struct lines *lines,
                                                 size_t row))
@@ -107,7 +107,7 @@ static marey_status put_section(struct marey__buf *out, const char *table, const
     return MAREY_OK;
 }
 
-/* The mean and what is around it. */
+/* Prints the mean and its spread. */
 static void put_averages(struct marey__buf *out, const struct lines *view, const char *heading)
 {
     static const char *const columns[][2] = {
@@ -136,7 +136,7 @@ static void put_totals(struct marey__buf *out, const struct lines *intervals,
         put_time(out, intervals, row, "self_ns");
         marey__buf_puts(out, "  in ");
         marey__text_count_of(out, cell_of(intervals, row, "count").as.u64, "interval");
-        /* A name may have come between the two tables. */
+        /* A name may have been added between the two tables. */
         const struct marey_cell share = row < marey_table_n_rows(iterations->table)
                                             ? cell_of(iterations, row, "share")
                                             : (struct marey_cell){.is_null = 1};
@@ -177,7 +177,7 @@ static void put_usage(struct marey__buf *out, const struct lines *usage, size_t 
     marey__text_bytes(out, growth.as.i64 < 0 ? -(double)growth.as.i64 : (double)growth.as.i64);
 }
 
-/* Why some have no time. */
+/* Explains missing GPU times. */
 static void put_gpu_losses(struct marey__buf *out)
 {
     struct marey__gpu_counts counts;
@@ -264,7 +264,7 @@ static void put_misuse(struct marey__buf *out, const struct lines *misuse, size_
                       cell_of(misuse, row, "count").as.u64);
 }
 
-/* The measurements, or why there are none yet. */
+/* Prints the number of measurements, or why there are none yet. */
 static marey_status put_state(struct marey__buf *out)
 {
     const struct marey__iteration_place place = marey__iteration_place();
@@ -311,7 +311,7 @@ marey_status marey_stopwatch_print(FILE *out)
 /* ---- by itself, every so many iterations ---- */
 
 static struct {
-    marey_stopwatch_printer *print; /* guarded by the stopwatch's lock, as is `ctx` */
+    marey_stopwatch_printer *print; /* guarded by the stopwatch's lock, like `ctx` */
     void *ctx;
 } printer;
 

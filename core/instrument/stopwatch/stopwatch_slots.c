@@ -1,4 +1,7 @@
-/* Names. The slot of an id is that of the site with its bare name: a measurement may start in one file and stop in another. */
+/*
+ * Names. The slot of an id is that of the site with only its name: a measurement may start in one file and stop in
+ * another.
+ */
 #include <string.h>
 
 #include "instrument/stopwatch/internal.h"

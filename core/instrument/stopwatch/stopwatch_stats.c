@@ -1,4 +1,4 @@
-/* From sums to statistics. */
+/* Sums to statistics. */
 #include <string.h>
 
 #include "instrument/stopwatch/internal.h"
@@ -11,8 +11,8 @@ static double load(const double *value)
 }
 
 /*
- * Squares of distances from one shift become those from another: (x - b) = (x - a) + (a - b). The sums were read one by
- * one while their owner may have added; the next value is as good as none.
+ * Converts squares of distances to another shift: (x - b) = (x - a) + (a - b). The sums were read one by one while the
+ * owner may have added a value, whose effect is negligible.
  */
 bool marey__stopwatch_sum_merge(struct marey__stopwatch_sum *into,
                                 const struct marey__stopwatch_sum *from)
@@ -47,7 +47,7 @@ void marey__stopwatch_sum_clear(struct marey__stopwatch_sum *sum)
     sum->self = 0;
 }
 
-/* Newton's way from half the exponent: libmarey links no libm for this one function. */
+/* Newton's method from half the exponent, so that libmarey does not link libm for one function. */
 double marey__stopwatch_square_root(double x)
 {
     uint64_t bits;
@@ -57,7 +57,7 @@ double marey__stopwatch_square_root(double x)
     memcpy(&bits, &x, sizeof bits);
     bits = (bits >> 1) + (UINT64_C(1023) << 51);
     memcpy(&root, &bits, sizeof root);
-    for (int i = 0; i < 6; i++) /* each doubles the digits that are right */
+    for (int i = 0; i < 6; i++) /* each doubles the correct digits */
         root = (root + x / root) / 2;
     return root;
 }
@@ -92,11 +92,11 @@ void marey__stopwatch_stats_of(const struct marey__stopwatch_sum *sum, uint64_t 
     out->self = (double)sum->self * scale;
 }
 
-/* A better value is looked for only when it is ten times as good, so that two successive tables agree. */
+/* Updates only if the new value is ten times as accurate, so that consecutive tables agree. */
 void marey__stopwatch_know_tick(void)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
-    enum { ENOUGH_NS = 200000, BETTER = 10 }; /* good to some 1e-4; after a second to 1e-7 */
+    enum { ENOUGH_NS = 200000, BETTER = 10 }; /* accurate to about 1e-4; after a second to 1e-7 */
     struct marey__moment now;
     if (!watch->is_tsc) {
         watch->tick_ns = 1;

@@ -1,11 +1,11 @@
-/* On and off, options, forgetting, forks. */
+/* Switching on and off, options, reset, forks. */
 #include <string.h>
 
 #include "instrument/cuda/internal.h"
 #include "instrument/stopwatch/internal.h"
 #include "switchboard/internal.h"
 
-/* A machine without CUDA is not a mistake of the program: print it, and measure time. */
+/* A machine without CUDA is not an error: print a message and measure only time. */
 static void leave_out_gpu(struct marey_stopwatch_options *o)
 {
     if (o->gpu != MAREY_GPU_EVENTS || marey__gpu_check() == MAREY_OK)
@@ -21,7 +21,9 @@ static uint32_t mode_of_options(const struct marey_stopwatch_options *o)
                                         : 0;
 }
 
-/* The recording's clock while one is open, else the better one. It stays while the stopwatch is on. The lock is held. */
+/*
+ * The recording's clock if one is open, else the better one. Constant while the stopwatch is on. Caller holds the lock.
+ */
 static void choose_clock(void)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
@@ -32,7 +34,7 @@ static void choose_clock(void)
     watch->tick_baseline_ns = 0;
 }
 
-/* Everything but the switch. The lock is held. */
+/* Everything except switching on. Caller holds the lock. */
 static void begin_anew(const struct marey_stopwatch_options *o)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
@@ -44,7 +46,7 @@ static void begin_anew(const struct marey_stopwatch_options *o)
         watch->slots.all[i]->usage = watch->slots.all[i]->usage_ever = 0;
 }
 
-/* Whether a start or stop waits for the GPU, as others see it. */
+/* Publishes whether a start or stop waits for the GPU. */
 static void set_sync_bit(const struct marey_stopwatch_options *o)
 {
     if (o->gpu == MAREY_GPU_SYNC || o->sync_one_time)
@@ -131,7 +133,7 @@ static const struct marey__option options[] = {
      MAREY__OPTION_CHOICE, FIELD(gpu), .flag = GIVEN_GPU},
 };
 
-/* Options that come while it is on change what they name, and nothing is forgotten. */
+/* Options given while it is on change only what they name; results are kept. */
 static void change_options(const struct stopwatch_settings *s)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
@@ -176,7 +178,7 @@ static void reset(void)
     marey_stopwatch_reset();
 }
 
-/* The count of iterations begins anew in the child, and so do the results. */
+/* The child restarts the count of iterations, and its results. */
 static void after_fork(bool in_child)
 {
     if (in_child) {

@@ -1,4 +1,4 @@
-/* The results as tables. Each is made under the lock, from the results at that time. */
+/* The results as tables, each made under the lock from the current results. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void put_count(marey_table *table, bool is_known, uint64_t n)
         marey_table_null(table);
 }
 
-/* The columns of STATS_COLUMNS. Of nothing there is no mean and no smallest. */
+/* The columns of STATS_COLUMNS. An empty distribution has no mean and no minimum. */
 static void put_stats(marey_table *table, const struct marey__stopwatch_stats *s)
 {
     const double times[] = {s->min, s->p50, s->p90, s->p99, s->max};
@@ -67,7 +67,7 @@ static marey_status put_interval(marey_table *table, const struct marey__stopwat
     return MAREY_OK;
 }
 
-/* Null where it was not asked for. */
+/* Null if not requested. */
 static void put_processors(marey_table *table, bool is_measured, uint64_t cpu_ns, uint64_t wall_ns)
 {
     MAREY__PUT_REALS(table,
@@ -123,7 +123,7 @@ static marey_status put_iterations(marey_table *table, const struct marey__stopw
     return MAREY_OK;
 }
 
-/* One row: the iterations themselves. */
+/* One row for the iterations themselves. */
 static marey_status put_iteration(marey_table *table)
 {
     struct marey__stopwatch_stats stats;
@@ -149,7 +149,7 @@ static marey_status put_once(marey_table *table)
     return MAREY_OK;
 }
 
-/* The kernel counts the machine's processor time in ticks of 10 ms: over less than 50 of them it is not usable. */
+/* The kernel counts the machine's CPU time in ticks of 10 ms: over less than 50 ticks it is unusable. */
 #define MACHINE_TRUSTED_NS UINT64_C(500000000)
 
 static marey_status put_usage(marey_table *table, const struct marey__stopwatch_slot *slot)
@@ -205,14 +205,14 @@ static marey_status put_misuse(marey_table *table)
 
 /* ---- iterations one by one ---- */
 
-/* The number that the first measured iteration had, if they all follow one another. */
+/* The number of the first measured iteration, if all are consecutive. */
 static uint64_t first_number(void)
 {
     const uint64_t behind_last = watch->last_number + 1;
     return behind_last > watch->n_measured ? behind_last - watch->n_measured : 0;
 }
 
-/* Times per iteration of one name, or of the iterations themselves; `scale` makes them nanoseconds. */
+/* Times per iteration of one name, or whole iterations; `scale` converts them to nanoseconds. */
 struct series {
     const char *name;
     size_t len;
@@ -220,7 +220,7 @@ struct series {
     double scale;
 };
 
-/* The iterations themselves for 0, then each name; false past the last. */
+/* 0: the iterations themselves, then each name; false past the last. */
 static bool series_at(size_t i, struct series *out)
 {
     *out = (struct series){MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &watch->whole, 1};
@@ -247,16 +247,16 @@ static marey_status put_series(marey_table *table)
 }
 
 /*
- * Outliers: iterations far above the rest. The rest is the median of the iterations that are kept and the median of the
- * distances from it, which a few stalls do not move. An outlier is more than LIMIT such deviations above the median
- * (scaled so that they are standard deviations where noise is normal) and at least a fifth longer: a name whose times
- * hardly vary has no outliers of a few nanoseconds.
+ * Outliers: iterations far above the typical one, based on the median of the stored iterations and the median distance
+ * from it (MAD), which a few stalls do not move. An outlier is more than LIMIT deviations (scaled to standard
+ * deviations of normal noise) above the median, and at least 20 % longer: a name with nearly constant times has no
+ * outliers of a few nanoseconds.
  */
 enum {
     LIMIT = 6,
     MOST = 20,
     FEWEST = 8
-}; /* of a name at most 20; from fewer than 8 iterations none */
+}; /* per name at most 20; none from fewer than 8 iterations */
 
 static double median_of(double *values, size_t n)
 {
@@ -271,7 +271,7 @@ struct outlier {
 
 MAREY__ORDER(by_value_down, struct outlier, MAREY__DOWN(value))
 
-/* The median, and above what a value is an outlier. `values` is moved about. */
+/* The median, and the limit above which a value is an outlier. Reorders `values`. */
 static double limit_of(double *values, size_t n, double *median)
 {
     *median = median_of(values, n);
@@ -280,7 +280,7 @@ static double limit_of(double *values, size_t n, double *median)
     return MAREY__MAX(*median + LIMIT * 1.4826 * median_of(values, n), *median * 1.2);
 }
 
-/* The worst first; how many. */
+/* Sorts the worst first. Returns how many. */
 static size_t worst_of(const struct marey__stopwatch_periods *periods, uint64_t first, double limit,
                        struct outlier *worst)
 {
@@ -308,7 +308,7 @@ static void put_outliers_of(marey_table *table, const struct series *of, double 
     for (size_t i = 0; i < n; i++)
         values[i] = marey__stopwatch_periods_at(of->periods, first + i);
     const double limit = limit_of(values, n, &median);
-    if (median == 0) /* it runs now and then only */
+    if (median == 0) /* it runs only occasionally */
         return;
     const size_t n_worst = worst_of(of->periods, first, limit, worst);
     for (size_t i = 0; i < n_worst; i++) {
@@ -334,7 +334,7 @@ static marey_status put_outliers(marey_table *table)
 
 #define TEXT_OF(column) MAREY__COLUMN(column, NULL, TEXT, NONE)
 #define COUNT_OF(column) MAREY__COLUMN(column, NULL, U64, COUNT)
-#define CPU_OF(column) MAREY__COLUMN(column, NULL, F64, NONE) /* 1.0: one processor */
+#define CPU_OF(column) MAREY__COLUMN(column, NULL, F64, NONE) /* 1.0: one CPU core */
 #define NS_OF(column, title) MAREY__COLUMN(column, title, U64, NS)
 #define NS_F64_OF(column, title) MAREY__COLUMN(column, title, F64, NS)
 #define STATS_COLUMNS                                                                              \
@@ -345,7 +345,7 @@ static marey_status put_outliers(marey_table *table)
 enum { MAX_COLUMNS = 14 };
 static const struct {
     const char *name;
-    marey_status (*put)(marey_table *table); /* all rows; or those of each listed name: */
+    marey_status (*put)(marey_table *table); /* all rows; or the rows of each listed name: */
     marey_status (*put_slot)(marey_table *table, const struct marey__stopwatch_slot *slot);
     struct marey_column columns[MAX_COLUMNS]; /* up to the first without a name */
 } tables[] = {
