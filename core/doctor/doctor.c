@@ -1,4 +1,6 @@
-/* The order of things: where to look, the recording on trial, then one subject after the other into one table. */
+/*
+ * Runs the doctor: finds the directory, makes the trial recording, then adds the findings of each subject to one table.
+ */
 #include <errno.h>
 #include <math.h>
 #include <sys/mman.h>
@@ -78,7 +80,7 @@ const char *marey__doctor_bytes(double bytes, char into[32])
 
 /* ---- where to look ---- */
 
-/* The directory itself, or of one that does not exist yet the one that it would be made in. */
+/* The directory itself, or if it does not exist, the one that it would be created in. */
 static void find_directory(const char *path, char *out, size_t size)
 {
     struct stat st;
@@ -110,7 +112,7 @@ static const struct {
 
 static void look_at_all(struct marey__doctor *doctor, uint32_t wait_ms)
 {
-    /* The trial measures, so nothing runs beside it; writing 64 MiB has extra time. */
+    /* The trial measures, so nothing runs in parallel; writing 64 MiB has extra time. */
     const uint64_t start_ns = marey__clock_ns(CLOCK_MONOTONIC);
     const uint64_t wait_ns = (uint64_t)(wait_ms != 0 ? wait_ms : WAIT_MS) * 1000000u;
     doctor->deadline_ns = start_ns + wait_ns + (doctor->measure ? MEASURE_MS * UINT64_C(1000000) : 0);

@@ -1,4 +1,4 @@
-/* Which clock, how fine it is, and what it costs to read it and to record a range by it. */
+/* The clock: which one, its resolution, and the cost of reading it and of recording a range. */
 #include <math.h>
 
 #include "doctor/internal.h"
@@ -14,7 +14,7 @@ static void read_name(const char *file, char *out, size_t size)
         out[len - 1] = '\0';
 }
 
-/* Why the counter is not used, and what to do about it. */
+/* Why the counter is not used, and how to change that. */
 static const char *advice_without_tsc(const char *kernel, const char *available)
 {
     const char *options = getenv("MAREY_OPTIONS");
@@ -47,7 +47,7 @@ static void report_clock(struct marey__doctor *doctor, bool is_tsc)
         marey__doctor_off(doctor, "clocksource", "not readable here");
 }
 
-/* The counter against CLOCK_MONOTONIC over two milliseconds: good to some 1e-5. */
+/* The counter against CLOCK_MONOTONIC over two milliseconds: accurate to about 1e-5. */
 static double frequency_hz(bool is_tsc)
 {
     struct marey__moment a, b;
@@ -69,15 +69,15 @@ static double read_cost_ns(bool is_tsc)
         for (int i = 0; i < READS; i++)
             sum += marey__clock_ticks_of(is_tsc);
         const uint64_t ns = marey__clock_ns(CLOCK_MONOTONIC) - start;
-        __asm__ volatile("" : : "r"(sum)); /* the reads are wanted, not their sum */
+        __asm__ volatile("" : : "r"(sum)); /* keep the reads, not their sum */
         best = MAREY__MIN(best, (double)ns / READS);
     }
     return best;
 }
 
 /*
- * The usual small step between two reads in a row that differ: at its tenth part from below, because a counter that
- * advances in steps of 10 ns still gives a difference of one tick now and then.
+ * The typical smallest step between two consecutive reads that differ: the tenth percentile, because a counter that
+ * advances in steps of 10 ns occasionally shows a difference of one tick.
  */
 static double resolution_ns(bool is_tsc, double hz)
 {

@@ -1,7 +1,7 @@
 /*
- * CUDA as far as it can be seen without making a context: driver, runtime, NVML, CUPTI, nsys; which devices a program sees,
- * and whether their work can be traced. Each library is queried in its own child process, all at once. A driver that
- * does not fit its kernel module may crash or hang.
+ * CUDA as far as it is visible without creating a context: driver, runtime, NVML, CUPTI, nsys; the devices a program
+ * sees, and whether their work can be traced. Each library is queried in its own child process, all at once, because a
+ * driver that does not match its kernel module may crash or hang.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -15,7 +15,7 @@ static const uint64_t start_ns = UINT64_C(3000000000);
 
 /* ---- libraries ---- */
 
-/* Query an open library; the answers are lines "key=value" to `fd`. */
+/* Queries an open library; writes "key=value" lines to `fd`. */
 typedef void library_query(const struct marey__doctor *doctor, void *handle, int fd);
 
 struct look {
@@ -26,7 +26,7 @@ struct look {
 
 enum { N_SONAMES = 3, N_FOLDERS = 4 };
 
-/* The names that each may have, and where else than on the loader's path it may lie. */
+/* The possible names of each, and where to search beyond the loader's path. */
 static const struct places {
     const char *sonames[N_SONAMES]; /* NULL after the last */
     const char *folders[N_FOLDERS]; /* below CUDA's prefix, below site-packages */
@@ -49,7 +49,7 @@ static void *open_in(const char *folder, const char *below, const char *soname)
     return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-/* By the loader, then below CUDA's prefix, then among the Python packages of NVIDIA's. */
+/* Opens with the loader, then below CUDA's prefix, then from NVIDIA's Python packages. */
 static void *open_name(const struct marey__doctor *doctor, const struct places *place,
                        const char *soname)
 {
@@ -81,7 +81,7 @@ void *marey__library_open(const struct marey__doctor *doctor, enum marey__librar
     return handle;
 }
 
-/* A probe's work, on a struct look: "path", the answers, "asked=1"; or "error" when it cannot be opened. */
+/* The work of a probe, on a struct look: "path", the answers, "asked=1"; or "error" if it cannot be opened. */
 static int look_at_library(void *ctx, int fd)
 {
     const struct look *look = ctx;
@@ -89,7 +89,7 @@ static int look_at_library(void *ctx, int fd)
     void *handle = marey__library_open(look->doctor, look->library);
     if (handle == NULL) {
         const char *why = dlerror();
-        /* A library that is there and cannot be opened is worth its sentence; one that is not there is not. */
+        /* Report the reason only for an existing library that cannot be opened. */
         if (why != NULL && strstr(why, "No such file") == NULL)
             dprintf(fd, "error=%s\n", why);
         return 0;
@@ -103,7 +103,7 @@ static int look_at_library(void *ctx, int fd)
 
 /* ---- in the child ---- */
 
-/* `function` returns a version like 13000, without a context or even cuInit. */
+/* `function` returns a version like 13000, without a context or cuInit. */
 static void ask_cuda_version(void *handle, const char *function, int fd)
 {
     int (*version)(int *) = NULL;
@@ -127,7 +127,7 @@ static void ask_runtime(const struct marey__doctor *doctor, void *handle, int fd
     ask_cuda_version(handle, "cudaRuntimeGetVersion", fd);
 }
 
-/* Without GPU- or MIG- before it: CUDA does not say which it is. */
+/* Without the prefix GPU- or MIG-, which CUDA does not report. */
 static void write_uuid(int device, const unsigned char *b, int fd)
 {
     dprintf(fd, "device%d=%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\n",
@@ -135,7 +135,7 @@ static void write_uuid(int device, const unsigned char *b, int fd)
             b[13], b[14], b[15]);
 }
 
-/* In CUDA's own order, after CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. */
+/* In CUDA's order, after CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. */
 static void ask_devices(const struct marey__doctor *doctor, void *handle, int fd)
 {
     int (*init)(unsigned) = NULL, (*count)(int *) = NULL, (*get)(int *, int) = NULL,
@@ -145,8 +145,7 @@ static void ask_devices(const struct marey__doctor *doctor, void *handle, int fd
     *(void **)&init = dlsym(handle, "cuInit");
     *(void **)&count = dlsym(handle, "cuDeviceGetCount");
     *(void **)&get = dlsym(handle, "cuDeviceGet");
-    *(void **)&uuid =
-        dlsym(handle, "cuDeviceGetUuid_v2"); /* the one that distinguishes shares of a GPU */
+    *(void **)&uuid = dlsym(handle, "cuDeviceGetUuid_v2"); /* this version distinguishes MIG slices */
     if (uuid == NULL)
         *(void **)&uuid = dlsym(handle, "cuDeviceGetUuid");
     if (init == NULL || count == NULL || get == NULL || uuid == NULL)
@@ -230,7 +229,7 @@ static void report_gpus(struct marey__doctor *doctor)
         marey__doctor_off(doctor, "gpus", "none seen through NVML");
 }
 
-/* The NVML index of the GPU with this UUID; -1: none, as for a share of one. */
+/* The NVML index of the GPU with this UUID; -1 if there is none, as for a MIG slice. */
 static int nvml_index(const struct marey__doctor *doctor, const char *uuid)
 {
     for (int i = 0; doctor->gpus != NULL && i < MAREY__DOCTOR_MAX_GPUS; i++)
@@ -287,7 +286,7 @@ static void report_visible(struct marey__doctor *doctor)
                          order != NULL ? ", CUDA_DEVICE_ORDER " : "", order != NULL ? order : "");
 }
 
-/* What a program's device 0, 1, ... are: asked of CUDA, whatever is in the environment. */
+/* Reports a program's devices 0, 1, ... as seen by CUDA. */
 static void report_devices(struct marey__doctor *doctor, const struct marey__probe *probe)
 {
     char value[96], key[16], thing[24], trouble[128];
@@ -351,7 +350,7 @@ static void report_injection(struct marey__doctor *doctor)
                               access(path, R_OK) == 0 ? "" : ", which cannot be read");
 }
 
-/* Kineto keeps CUPTI after its first profile, unless this says otherwise. */
+/* Kineto keeps CUPTI after its first profile unless this variable is set. */
 static void report_teardown(struct marey__doctor *doctor)
 {
     const char *value = getenv("TEARDOWN_CUPTI");
@@ -366,7 +365,7 @@ static void report_teardown(struct marey__doctor *doctor)
 
 void marey__doctor_cuda(struct marey__doctor *doctor)
 {
-    /* Starting CUDA wakes GPUs up, which takes seconds on some machines; libraries that answer at once are not waited for. */
+    /* Starting CUDA wakes GPUs, which takes seconds on some machines; libraries that answer at once are not delayed. */
     if (access("/dev/nvidiactl", F_OK) == 0)
         doctor->deadline_ns += start_ns;
     struct look looks[MAREY__N_LIBRARIES + 1];

@@ -1,7 +1,7 @@
 /*
- * CUPTI: whether GPU work can be traced here. Tried as a recording would do it, in a child process: CUDA is started, so
- * that a tool which the driver or the environment brings in takes its place first; then marey's subscription and the
- * records of kernels are asked for, and given back. No context is made. The few types of NVIDIA's are declared here.
+ * CUPTI: whether GPU activity can be traced. Tried as a recording does it, in a child process: CUDA is started first,
+ * so that a tool loaded by the driver or the environment subscribes first; then marey subscribes, enables kernel
+ * records, and undoes both. No context is created. The few NVIDIA types are declared here.
  */
 #include <dlfcn.h>
 
@@ -9,7 +9,7 @@
 
 enum { KIND_KERNELS = 10, ERROR_TAKEN = 39 };
 
-/* cuptiSubscribe_v2, from CUDA 13.0 on, says who is there already. */
+/* cuptiSubscribe_v2, from CUDA 13.0 on, reports an existing subscriber. */
 struct subscriber_params {
     size_t size;
     const char *name;
@@ -68,7 +68,7 @@ static int subscribe(const struct cupti *cupti, subscriber *out, struct subscrib
     return cupti->subscribe(out, ignore, NULL);
 }
 
-/* Start CUDA as the program would. False when there is no driver or it does not start; then nothing can be traced. */
+/* Starts CUDA as the program would. False if there is no driver or it does not start; then nothing can be traced. */
 static bool start_cuda(const struct marey__doctor *doctor, int fd)
 {
     int (*init)(unsigned) = NULL;

@@ -1,6 +1,6 @@
 /*
- * Energy and utilization: which counters exist, how often they get a new value, and who may read them. GPUs: as
- * measured by NVML's child process; processors: by RAPL, read here.
+ * Energy and utilization: which counters exist, how often they update, and who may read them. GPUs: as measured by
+ * NVML's child process; CPUs: RAPL, read here.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,15 +16,15 @@ enum { MAX_ZONES = 64, ENOUGH = 9 };
 static const uint64_t zone_ns = UINT64_C(30000000);
 
 /*
- * ---- pulses: how often a counter gets a new value: it is read again and again, and the distances between changes are kept. The middle
- * one of them is the period: a value that happens to stay the same over an update makes one distance twice as long, and
- * that one is not in the middle. A period is never known more finely than the reads lie apart.
+ * ---- pulses: how often a counter updates: it is read repeatedly, and the intervals between changes are stored. The
+ * period is their median: a value that happens to stay the same over an update doubles one interval, which is then not
+ * the median. The resolution of a period is the interval between reads.
  */
 void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns)
 {
     pulse->cost_ns = pulse->n_reads++ == 0 ? cost_ns : MAREY__MIN(pulse->cost_ns, cost_ns);
     if (pulse->n_reads > 1 && value != pulse->value) {
-        /* The first change only says when an update was; distances count from there. */
+        /* The first change only marks an update; intervals count from there. */
         if (pulse->n_changes > 0 && pulse->n_changes <= MAREY__PULSE_GAPS)
             pulse->gaps_ns[pulse->n_changes - 1] = now_ns - pulse->changed_ns;
         pulse->n_changes++;
@@ -77,7 +77,7 @@ static const char *thing_of(struct gpu_rows *gpu, const char *what)
     return gpu->thing;
 }
 
-/* A counter that can be read: its period, and what a read costs. */
+/* Reports a readable counter: its period, and the cost of a read. */
 static void report_period(struct marey__doctor *doctor, const char *thing, const char *what,
                           const struct marey__doctor_measured *found)
 {
@@ -221,7 +221,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct zone *)a)->path, ((const struct zone *)b)->path);
 }
 
-/* "package-0", "dram": the name of a part has that of its package before it, as in a recording. */
+/* "package-0", "dram": the name of a subzone includes its package, as in a recording. */
 static void name_zone(struct zone *zone, const char *folder, const char *entry)
 {
     char path[PATH_MAX + 16], own[48] = "", whole[64] = "";
@@ -241,7 +241,7 @@ static size_t find_zones(const char *folder, struct zone *zones)
     size_t n = 0;
     DIR *dir = opendir(folder);
     for (struct dirent *entry; dir != NULL && n < MAX_ZONES && (entry = readdir(dir)) != NULL;) {
-        /* The same packages are there again under "intel-rapl-mmio". */
+        /* "intel-rapl-mmio" has the same packages again. */
         if (strncmp(entry->d_name, "intel-rapl:", 11) != 0 ||
             snprintf(zones[n].path, sizeof zones[n].path, "%s/%s/energy_uj", folder,
                      entry->d_name) >= (int)sizeof zones[n].path)
@@ -251,7 +251,7 @@ static size_t find_zones(const char *folder, struct zone *zones)
     if (dir != NULL)
         closedir(dir);
     qsort(zones, n, sizeof *zones, by_path);
-    /* A second one of a name is called after its folder: names of findings are unique. */
+    /* A second zone with the same name gets its folder's name: names of findings are unique. */
     for (size_t i = 1; i < n; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(zones[k].name, zones[i].name) == 0)

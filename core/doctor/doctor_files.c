@@ -1,4 +1,4 @@
-/* Where a recording would lie: can it be made, does its pool survive a kill, how much room is there. */
+/* The recording's location: can it be created, does its pool survive a kill, how much space is free. */
 #include <errno.h>
 #include <sys/statvfs.h>
 #include <unistd.h>

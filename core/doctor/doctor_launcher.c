@@ -1,4 +1,4 @@
-/* What a launcher or the user has set for programs: rank, run, MAREY and its options, the NVTX tool. */
+/* Settings of a launcher or the user for programs: rank, run, MAREY and its options, the NVTX tool. */
 #include <unistd.h>
 
 #include "doctor/internal.h"

@@ -1,4 +1,4 @@
-/* Processors, memory, kernel, hypervisor: what figures measured here depend on. */
+/* CPUs, memory, kernel, hypervisor: the conditions of measurements on this machine. */
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@ static int affinity_count(void)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         return CPU_COUNT(&set);
-    return 0; /* more processors than the set has room for: no limit that matters here */
+    return 0; /* more CPUs than the set has room for: no limit that matters */
 }
 
 static void report_processors(struct marey__doctor *doctor)
@@ -104,7 +104,7 @@ static void report_memory(struct marey__doctor *doctor)
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* The hypervisor's name for itself, twelve bytes; false on bare metal. */
+/* The hypervisor's twelve-byte identification; false on bare metal. */
 static bool hypervisor_name(char out[13])
 {
     unsigned a, b, c, d;
@@ -127,7 +127,7 @@ static bool hypervisor_name(char out[13])
 }
 #endif
 
-/* The name people know it by. */
+/* Its product name. */
 static const char *known_name(const char *name)
 {
     static const char *const names[][2] = {{"KVMKVMKVM", "KVM"},

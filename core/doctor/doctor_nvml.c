@@ -1,6 +1,6 @@
 /*
- * NVML, in the child process: what each GPU counts, and how often. All GPUs are read at once, by a thread for each, since a
- * read of the energy counter takes milliseconds.
+ * NVML, in the child process: the counters of each GPU, and how often they update. All GPUs are read at once, by a
+ * thread each, since a read of the energy counter takes milliseconds.
  */
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 enum {
     GPM_SUPPORT_VERSION = 1,
     MAX_SAMPLES = 256,
-    ENOUGH = 9, /* changes: more would add little */
+    ENOUGH = 9, /* changes; more would add little */
 };
 
 static const uint64_t window_ns = UINT64_C(400000000), most_ns = UINT64_C(2000000000),
@@ -20,7 +20,7 @@ struct gpu {
     const struct marey__nvml *nvml;
     marey__nvml_device device;
     uint64_t end_ns;  /* reading stops here */
-    uint64_t last_ns; /* or here, for counters without a known period by then */
+    uint64_t last_ns; /* limit for counters without a known period by then */
     struct marey__pulse energy, instant, average, usage;
     int energy_error, instant_error, average_error, usage_error;
     pthread_t thread;
@@ -67,7 +67,7 @@ static void read_power(struct gpu *gpu)
         marey__pulse_put(&gpu->usage, milliwatt, end, end - again);
 }
 
-/* Whether each counter that can be read has changed so often. */
+/* Whether each readable counter has changed that often. */
 static bool have_changed(const struct gpu *gpu, unsigned n)
 {
     const struct marey__pulse *pulses[] = {&gpu->energy, &gpu->instant, &gpu->average, &gpu->usage};
@@ -187,7 +187,7 @@ static void watch_all(struct gpu *gpus, unsigned n)
     }
 }
 
-/* What to do about the failures that machines have. */
+/* Advice for known failures. */
 static const struct marey__known_error failures[] = {
     {4, NULL,
      "this user may not open the GPU's devices: look at the rights of /dev/nvidia*, in a "
@@ -207,7 +207,7 @@ void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
     static struct marey__nvml nvml;
     char driver[96] = "";
     unsigned n = 0;
-    (void)marey__nvml_find_functions(handle, &nvml); /* recording energy needs more of them */
+    (void)marey__nvml_find_functions(handle, &nvml); /* recording energy needs more functions */
     if (nvml.init == NULL || nvml.driver == NULL || nvml.count == NULL || nvml.by_index == NULL ||
         nvml.name == NULL) {
         dprintf(fd, "limited=it lacks functions that every NVML has\n");

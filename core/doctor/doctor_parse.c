@@ -1,13 +1,13 @@
 /*
- * Readers of what the kernel and other programs say in words: /proc, cgroups, mounts, `ldconfig -p`, answers of children.
- * None of it is ours, and all of it may be cut, empty or odd. Every function takes a text and its length and never looks
- * beyond; every output has a size.
+ * Parsers of text from the kernel and other programs: /proc, cgroups, mounts, `ldconfig -p`, answers of children. The
+ * text is untrusted and may be truncated or empty. Every function takes a text and its length and never reads past it;
+ * every output has a size.
  */
 #include <errno.h>
 
 #include "doctor/internal.h"
 
-/* The next line: its start, with `*len` without the newline; NULL when there is none. `*at` goes on. */
+/* The next line, with `*len` excluding the newline; NULL if there is none. Advances `*at`. */
 static const char *next_line(const char *text, size_t text_len, size_t *at, size_t *len)
 {
     if (*at >= text_len)
@@ -24,7 +24,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Copy without the blanks around it; what does not fit is cut. */
+/* Copies without surrounding blanks, truncated to `size`. */
 static void copy_trimmed(const char *text, size_t len, char *out, size_t size)
 {
     while (len > 0 && is_blank(text[0])) {
@@ -38,7 +38,7 @@ static void copy_trimmed(const char *text, size_t len, char *out, size_t size)
     out[kept] = '\0';
 }
 
-/* Where the value begins in a line "key : value" or "key=value"; 0 when it is another key's. */
+/* The offset of the value in a line "key : value" or "key=value"; 0 for another key. */
 static size_t value_offset(const char *line, size_t len, const char *key)
 {
     size_t at = strlen(key);
@@ -78,7 +78,7 @@ bool marey__parse_hex_field(const char *text, size_t len, const char *key, uint6
 
 /* ---- mounts ---- */
 
-/* The next word of a line; its length, 0 at the end. `*at` moves past it. */
+/* The next word of a line; returns its length, 0 at the end. Advances `*at`. */
 static size_t next_word(const char *line, size_t len, size_t *at, const char **word)
 {
     while (*at < len && is_blank(line[*at]))
@@ -96,7 +96,7 @@ static bool is_octal(const char *text, size_t len)
            text[2] <= '7' && text[3] >= '0' && text[3] <= '7';
 }
 
-/* A path as mounts writes it, with \040 for a space. False when it does not fit. */
+/* A path as in mounts, with \040 for a space. False if it does not fit. */
 static bool unescape(const char *text, size_t len, char *out, size_t size)
 {
     size_t n = 0;
@@ -146,7 +146,7 @@ bool marey__parse_mount(const char *text, size_t len, const char *path, struct m
     return longest > 0;
 }
 
-/* Is `word` one of the words that commas part? */
+/* Whether `word` is in a comma-separated list. */
 static bool has_word(const char *list, size_t len, const char *word)
 {
     const size_t word_len = strlen(word);
@@ -171,7 +171,7 @@ bool marey__parse_cgroup(const char *text, size_t len, const char *controller, c
 {
     size_t at = 0, line_len;
     for (const char *line; (line = next_line(text, len, &at, &line_len)) != NULL;) {
-        /* "4:cpu,cpuacct:/path"; version 2 has no controllers: "0::/path". The path may hold colons. */
+        /* "4:cpu,cpuacct:/path"; version 2 has no controllers: "0::/path". The path may contain colons. */
         const char *first = memchr(line, ':', line_len);
         if (first == NULL)
             continue;

@@ -1,6 +1,6 @@
 /*
- * What the kernel lets us do to others: read the memory of a process, count events. Tried, and not only looked up: a
- * container's filter refuses what the settings allow.
+ * Permissions: reading the memory of a process, counting events. Tried rather than only looked up, because a
+ * container's filter may refuse what the settings allow.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -16,7 +16,7 @@ enum { CAP_PTRACE = 19, CAP_ADMIN = 21, CAP_PERF = 38 };
 struct rights {
     uint64_t capabilities;
     bool is_filtered; /* by seccomp */
-    int yama;         /* kernel.yama.ptrace_scope; -1: the kernel has none */
+    int yama;         /* kernel.yama.ptrace_scope; -1: no Yama */
 };
 
 static void find_rights(struct rights *rights)
@@ -52,7 +52,7 @@ static int read_other(pid_t pid)
     return errno != 0 ? errno : EIO;
 }
 
-/* The child reads its parent, which is to it what any process is: not its child. */
+/* The child reads its parent, because to it that is an unrelated process, not a child. */
 static int read_parent(void *ctx, int fd)
 {
     errno = 0;
@@ -60,7 +60,7 @@ static int read_parent(void *ctx, int fd)
     return 0;
 }
 
-/* Live until the parent has looked: it closes its end, or ends itself. */
+/* Stays alive until the parent closes its end or exits. */
 static int wait_for_reader(void *ctx, int fd)
 {
     char byte;

@@ -1,7 +1,7 @@
 /*
- * Child processes for what may crash or hang: a broken driver must not take the doctor with it, and neither must an
- * interpreter that waits for a dead file server. Children write lines to a pipe. All are waited for at once, until one
- * deadline; who has not ended by then is killed, together with what it started.
+ * Child processes for operations that may crash or hang, such as a broken driver or an interpreter waiting for a dead
+ * file server. Children write lines to a pipe. All are awaited at once, until one deadline; those that have not ended
+ * by then are killed, with everything they started.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 /* ---- in the child ---- */
 
-/* Handlers and standard streams are the parent's and not for what happens here. */
+/* The parent's handlers and standard streams are unsuitable here. */
 static void settle_child(void)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL,  SIGFPE,  SIGABRT, SIGTRAP,
@@ -29,7 +29,7 @@ static void settle_child(void)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    /* A limit of one byte: no core file, and by the kernel's rule no collector of cores is started either. */
+    /* With a limit of one byte the kernel writes no core file, nor starts a core collector. */
     setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1});
     const int null = open("/dev/null", O_RDWR);
     for (int fd = 0; null >= 0 && fd < 3; fd++)
@@ -38,7 +38,7 @@ static void settle_child(void)
         close(null);
 }
 
-/* The pipe's end must not be one of the three streams that are replaced. */
+/* The pipe must not be one of the three streams that are replaced. */
 static int move_high(int fd)
 {
     const int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -84,12 +84,12 @@ void marey__probe_start(struct marey__probe *probe, marey__probe_work *work, voi
         close(ends[0]);
         return;
     }
-    setpgid(probe->pid, probe->pid); /* in both processes, as either may be first */
+    setpgid(probe->pid, probe->pid); /* in both processes, as either may run first */
     probe->fd = ends[0];
     probe->outcome = MAREY__PROBE_RUNNING;
 }
 
-/* Take what is there. False at the end of the stream. */
+/* Reads available output. False at the end of the stream. */
 static bool take(struct marey__probe *probe)
 {
     char dropped[4096];
@@ -107,7 +107,7 @@ static int left_ms(uint64_t deadline_ns)
     return now < deadline_ns ? (int)((deadline_ns - now) / 1000000u) + 1 : 0;
 }
 
-/* Whether it has ended, waiting a little for one that closed its pipe and is about to. It is not reaped yet. */
+/* Whether it has ended, waiting briefly for one that closed its pipe. It is not reaped yet. */
 static bool has_ended(const struct marey__probe *probe, uint64_t deadline_ns)
 {
     for (;;) {
@@ -121,7 +121,7 @@ static bool has_ended(const struct marey__probe *probe, uint64_t deadline_ns)
     }
 }
 
-/* Where the host ignores SIGCHLD nobody learns the status; then it was a good one. */
+/* If the host ignores SIGCHLD, the status is unavailable; then assume success. */
 static void reap(struct marey__probe *probe)
 {
     int status = 0;
@@ -139,7 +139,7 @@ static void finish(struct marey__probe *probe, bool at_end, uint64_t deadline_ns
 {
     if (!at_end || !has_ended(probe, deadline_ns))
         probe->outcome = MAREY__PROBE_HUNG;
-    /* And what it may have left running. It is not reaped yet, so the number of the group is its own. */
+    /* Also kills what it left running. It is not reaped yet, so the number of its group is still valid. */
     kill(-probe->pid, SIGKILL);
     reap(probe);
     close(probe->fd);

@@ -1,9 +1,9 @@
-/* Which interpreters are on the PATH, which of them have marey, and whether it is the same version as ours; the boot folder. */
+/* Python interpreters on the PATH, which of them have marey, and whether it has the same version; the boot folder. */
 #include <unistd.h>
 
 #include "doctor/internal.h"
 
-/* For any Python, 2 as well, whose answer is then that it has no marey. The current folder is not where packages are. */
+/* For any Python, even 2, which then reports that it has no marey. Ignores the current directory. */
 static const char script[] =
     "import os, sys\n"
     "sys.path = [p for p in sys.path if p]\n"
@@ -27,7 +27,7 @@ static const char script[] =
 static int ask(void *ctx, int fd)
 {
     const struct marey__python *python = ctx;
-    /* -B: nothing is written, not even beside the modules. */
+    /* -B: writes nothing, not even bytecode beside the modules. */
     char *argv[] = {(char *)(uintptr_t)python->path, (char *)(uintptr_t) "-B",
                     (char *)(uintptr_t) "-c", (char *)(uintptr_t)script, NULL};
     return marey__probe_exec(argv, fd);
@@ -65,7 +65,7 @@ void marey__pythons_ask(struct marey__doctor *doctor)
     marey__probe_wait(probes, doctor->n_pythons, doctor->deadline_ns);
     for (size_t i = 0; i < doctor->n_pythons; i++)
         take_answer(&doctor->pythons[i], &probes[i]);
-    /* Two names of one interpreter, by a link or by a script that chooses one. */
+    /* Two names of one interpreter, by a link or a selecting script. */
     const struct marey__python *first = &doctor->pythons[0], *second = &doctor->pythons[1];
     if (doctor->n_pythons == 2 && first->version[0] != '\0' &&
         strcmp(first->version, second->version) == 0 && strcmp(first->prefix, second->prefix) == 0)
@@ -131,18 +131,18 @@ void marey__doctor_python(struct marey__doctor *doctor)
 
 /* ---- the folder with our sitecustomize.py, through which `marey run` enters Python, and the package beside it ---- */
 
-/* Seen from libmarey's directory. */
+/* Relative to libmarey's directory. */
 static const struct layout {
     const char *boot, *package_parent;
 } layouts[] = {
     {"boot", ".."},                        /* inside the Python package */
-    {"marey/boot", "marey/python"},        /* a prefix, all below lib/marey */
-    {"../share/marey/boot", NULL},         /* a prefix: lib and share */
+    {"marey/boot", "marey/python"},        /* a prefix with everything below lib/marey */
+    {"../share/marey/boot", NULL},         /* a prefix with lib and share */
     {"../../share/marey/boot", NULL},      /* a prefix with lib/ARCHITECTURE */
     {"../python/marey/boot", "../python"}, /* a build tree */
 };
 
-/* `dir`/`relative` made absolute, when it has the file `name`; else "". */
+/* `dir`/`relative` as an absolute path if it contains the file `name`; else "". */
 static bool find_folder(const char *dir, const char *relative, const char *name, char *out)
 {
     char path[PATH_MAX];

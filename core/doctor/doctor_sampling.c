@@ -1,6 +1,6 @@
 /*
- * Whether other processes' Python can be read from outside, and what that takes: an interpreter is started, read and ended.
- * Then the Python processes that run here, of anybody, are tried, and left as they are.
+ * Whether Python in other processes can be read, and the cost: an interpreter is started, read and ended. Then Python
+ * processes that are already running, of any user, are tried and left alone.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -35,7 +35,7 @@ static int be_python(void *ctx, int fd)
     return marey__probe_exec(argv, fd);
 }
 
-/* Open it once it is a Python: what is on the PATH may be a script that looks for one. */
+/* Opens it once it is a Python: the program on the PATH may be a script that selects one. */
 static marey_status open_python(const struct marey__doctor *doctor, pid_t pid,
                                 struct marey__remote **out)
 {
@@ -52,7 +52,7 @@ static marey_status open_python(const struct marey__doctor *doctor, pid_t pid,
     return status;
 }
 
-/* The least of many, in nanoseconds: what it takes when nothing comes between. Negative: it is refused. */
+/* The minimum of many, in nanoseconds, without interference. Negative: refused. */
 static double cost_of_read(struct marey__remote *remote)
 {
     char bytes[READ_BYTES];

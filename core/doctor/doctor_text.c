@@ -1,5 +1,5 @@
 /*
- * Findings for people and for programs. For people: a heading for each subject, a line for each thing, what to do below it.
+ * Findings as text: a heading for each subject, a line for each finding, advice below it; and as JSON.
  *
  *   files
  *     ok       directory      /home/me/train (ext4)
@@ -32,7 +32,7 @@ static const struct state_look {
 } states[] = {
     {"ok", "\033[32m"}, {"limited", "\033[33m"}, {"missing", "\033[31m"}, {"off", "\033[2m"}};
 
-/* Lent; "" where there is nothing. */
+/* Lent; "" for null. */
 static const char *cell(const struct page *page, size_t row, size_t column)
 {
     const struct marey_cell found = marey_table_cell(page->findings, row, column);
@@ -45,7 +45,7 @@ static void put_spaces(struct marey__buf *buf, size_t n)
         marey__buf_put(buf, " ", 1);
 }
 
-/* The words of a text from outside, broken at blanks into lines that begin at `indent`. A longer word stays whole. */
+/* Foreign text, wrapped at blanks into lines that begin at `indent`. Longer words are not split. */
 static void put_wrapped(struct page *page, const char *text, size_t indent)
 {
     struct marey__buf *clean = &page->text;

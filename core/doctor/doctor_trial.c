@@ -1,9 +1,9 @@
 /*
- * A recording on trial: made in the directory asked about, filled, read and removed. It shows whether recording works
- * there, where its pool lies, which clock it takes and what a range costs, with MAREY_OPTIONS as they are now.
+ * A trial recording: created in the requested directory, filled, read and removed. It shows whether recording works
+ * there, where the pool is, which clock is used and what a range costs, with the current MAREY_OPTIONS.
  *
- * It runs in a child process: a recording that this process may have open goes on, and a file system that hangs
- * hangs only the child. The parent makes and removes the folder.
+ * It runs in a child process: a recording that this process has open continues, and a file system that hangs hangs only
+ * the child. The parent creates and removes the folder.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ struct trial_job {
 
 /* ---- in the child ---- */
 
-/* The best round counts: the others were disturbed. */
+/* Use the best round, the least disturbed one. */
 static double range_cost_ns(marey_id id)
 {
     double best = 1e9;
@@ -61,7 +61,7 @@ static void report_pool(const struct trial_job *job, int fd)
     }
 }
 
-/* The clock, by the recording itself. */
+/* The clock that the recording used. */
 static int report_recording(const struct trial_job *job, int fd)
 {
     marey_recording *recording;
@@ -84,7 +84,7 @@ static void keep_silent(void *ctx, const char *sentence)
 
 static int try_recording(const struct trial_job *job, int fd)
 {
-    marey_reset(); /* what this process took over from its parent */
+    marey_reset(); /* drops the state inherited from the parent */
     marey_set_sink(keep_silent, NULL);
     const marey_id id = marey_site_intern("marey doctor", 12, NULL, 0, NULL, 0);
     dprintf(fd, "off_ns=%.3f\n", range_cost_ns(id));
@@ -159,11 +159,11 @@ static void take_answers(struct marey__trial *trial, const struct marey__probe *
         snprintf(trial->error, sizeof trial->error, "a recording was tried, and %s", trouble);
 }
 
-/* Files of a child that died: the pool in /dev/shm goes when the log is finalized, the rest here. */
+/* Removes the files of a child that died: finalizing the log removes the pool in /dev/shm, the rest is removed here. */
 static void remove_folder(const struct trial_job *job)
 {
     if (marey_recording_finalize(job->path) != MAREY_OK) {
-        /* It may not have come so far. */
+        /* The child may have died before it had a log. */
     }
     DIR *dir = opendir(job->path);
     for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)

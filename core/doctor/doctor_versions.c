@@ -1,4 +1,4 @@
-/* Which marey this is, which other copies of libmarey a program might get instead, and what this build has. */
+/* This marey, other copies of libmarey that a program might load instead, and the features of this build. */
 #include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ struct copies {
     size_t n;
 };
 
-/* One more, unless it is a file that is known. */
+/* Adds a copy, unless the file is already known. */
 static void note_copy(struct copies *copies, const char *path, const char *found_by)
 {
     struct stat st;
@@ -54,7 +54,7 @@ static const char *tools_path(void)
                : "";
 }
 
-/* Where ours would come from, were it not for LD_LIBRARY_PATH, which goes before a library's own run path. */
+/* Where ours would be found without LD_LIBRARY_PATH, which precedes a library's run path. */
 static void search_beside_tools(struct copies *copies)
 {
     char path[PATH_MAX];
@@ -69,7 +69,7 @@ static int list_cache(void *ctx, int fd)
     (void)ctx;
     static const char *const places[] = {"/sbin/ldconfig", "/usr/sbin/ldconfig", "/usr/bin/ldconfig"};
     for (size_t i = 0; i < MAREY__COUNT_OF(places); i++) {
-        /* Thousands of libraries: the shell's part is to keep the lines that matter. */
+        /* There are thousands of libraries: let the shell filter the lines. */
         char command[128];
         if (access(places[i], X_OK) != 0)
             continue;
@@ -93,7 +93,7 @@ static void search_cache(struct marey__doctor *doctor, struct copies *copies)
 
 /* ---- telling ---- */
 
-/* In a child, where it does no harm: a copy that comes second stays off. */
+/* In a child, where it is harmless: a second copy stays off. */
 static int ask_version(void *ctx, int fd)
 {
     void *handle = dlopen(ctx, RTLD_NOW | RTLD_LOCAL);
@@ -174,7 +174,7 @@ void marey__doctor_versions(struct marey__doctor *doctor)
 
 /* ---- optional parts of this build ---- */
 
-/* With a blank after each comma, so that the list can go on in the next line. */
+/* With a blank after each comma, so that the list can wrap. */
 static void report_exports(struct marey__doctor *doctor)
 {
     char names[256];
@@ -186,7 +186,7 @@ static void report_exports(struct marey__doctor *doctor)
     marey__doctor_ok(doctor, "exports", "%s", names);
 }
 
-/* `marey run --mpi` looks for it beside libmarey. */
+/* `marey run --mpi` expects it beside libmarey. */
 static void report_mpi(struct marey__doctor *doctor)
 {
     char path[PATH_MAX + 32];
@@ -201,7 +201,7 @@ static void report_mpi(struct marey__doctor *doctor)
                               "%s is not there, so 'marey run --mpi' does not work", path);
 }
 
-/* Asked of the library itself, by the digest of nothing. */
+/* Ask the library itself, with the digest of an empty tensor. */
 static void report_digests(struct marey__doctor *doctor)
 {
     const int64_t n = 0;

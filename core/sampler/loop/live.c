@@ -1,4 +1,4 @@
-/* What hangs on a sampler: it takes in each round, answers who asks, and knows when something last moved. */
+/* Live data of a sampler: collects each round, makes tables on request, and records when something last changed. */
 #include <errno.h>
 #include <math.h>
 
@@ -7,8 +7,8 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define WINDOW_S 5.0
 #define MOST_WINDOW_S 3600.0
-#define GONE_NS (2 * SECOND_NS) /* who was not seen for that long has ended */
-#define BUSY_SHARE 0.02         /* of a processor: heartbeats of libraries stay below it */
+#define GONE_NS (2 * SECOND_NS) /* not seen for that long: ended */
+#define BUSY_SHARE 0.02         /* of a CPU core: heartbeat threads of libraries stay below it */
 
 /* ---- one round ---- */
 
@@ -28,7 +28,7 @@ static bool bucket_add(struct marey__live_bucket *bucket, const struct marey_sam
     return true;
 }
 
-/* The bucket that `now_ns` falls in. Those that are older than the window are emptied on the way. */
+/* The bucket for `now_ns`. Empties buckets older than the window. */
 static struct marey__live_bucket *bucket_at(struct marey_live *live, uint64_t now_ns)
 {
     const uint64_t width_ns = live->window_ns / MAREY__LIVE_BUCKETS;
@@ -43,12 +43,12 @@ static struct marey__live_bucket *bucket_at(struct marey_live *live, uint64_t no
         newest->n = 0;
         newest->begin_ns = begin_ns;
     }
-    if (now_ns >= newest->begin_ns + width_ns) /* nothing for longer than the window */
+    if (now_ns >= newest->begin_ns + width_ns) /* no rounds for longer than the window */
         newest->begin_ns = now_ns;
     return newest;
 }
 
-/* The entry of `number`, zeroed when it is new; NULL on out of memory. */
+/* The entry of `number`, zeroed if it is new; NULL on out of memory. */
 static void *entry_of(void *array, size_t *n, size_t *cap, uint32_t number, size_t size)
 {
     char *entries;
@@ -64,7 +64,7 @@ static struct marey__live_process *process_of(struct marey_live *live, uint32_t 
                     sizeof *live->processes);
 }
 
-/* True when it is elsewhere than before. */
+/* True if its location changed. */
 static bool put_thread(struct marey_live *live, const marey_samples *samples,
                        const struct marey_samples_round *round, const struct marey_samples_seen *seen)
 {
@@ -83,7 +83,7 @@ static bool put_thread(struct marey_live *live, const marey_samples *samples,
     return has_moved;
 }
 
-/* What the process's own clock counts; 0 once it has ended. */
+/* CPU time of the process; 0 once it has ended. */
 static uint64_t cpu_used_ns(pid_t pid)
 {
     clockid_t clock;
@@ -197,7 +197,7 @@ bool marey__live_is_recent(const struct marey_live *live, uint64_t seen_ns)
     return seen_ns != 0 && seen_ns + GONE_NS > live->last_ns;
 }
 
-/* True once it is made. The lock is held. */
+/* True once it is ready. Caller holds the lock. */
 static bool wait_for_table(struct marey_live *live, uint32_t wait_ms)
 {
     const uint64_t until_ns = marey__clock_ns(CLOCK_MONOTONIC) + wait_ms * UINT64_C(1000000);
@@ -229,7 +229,7 @@ marey_status marey_live_table(marey_live *live, enum marey_live_by by, unsigned 
     return MAREY_OK;
 }
 
-/* When anything last moved; a process that has ended moved when it was last seen. */
+/* When anything last changed; for an ended process, when it was last seen. */
 static uint64_t last_move_ns(const struct marey_live *live, bool ignore_cpu)
 {
     uint64_t moved_ns = live->first_ns;

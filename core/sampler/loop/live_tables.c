@@ -1,4 +1,4 @@
-/* The last seconds as tables: by function, line, thread, process. Made in the sampler's thread, so nothing is done twice. */
+/* The last seconds as tables: by function, line, thread, process. Made in the sampler's thread. */
 #include <math.h>
 
 #include "sampler/loop/internal.h"
@@ -29,7 +29,7 @@ static void put_share(marey_table *table, uint64_t part_ns, uint64_t whole_ns)
 }
 /* ---- call sites ---- */
 
-/* A path without the folder that packages are installed in; else its last part. */
+/* A path relative to the folder that packages are installed in; else its last component. */
 static const char *short_path(const char *path)
 {
     static const char *const homes[] = {"/site-packages/", "/dist-packages/", "/lib/python3"};
@@ -58,7 +58,7 @@ void marey__live_place(struct marey__buf *buf, const struct marey_samples_functi
 struct place {
     uint32_t number;
     uint64_t self_ns, total_ns;
-    uint64_t last_stack; /* the stack that was counted last, so that recursion counts once */
+    uint64_t last_stack; /* the last counted stack, so that recursion counts once */
 };
 
 struct places {
@@ -72,7 +72,7 @@ static void count_stack(const struct making *making, struct places *places,
 {
     const struct marey_live *const live = making->live;
     const bool is_main = sum->thread < live->n_threads && live->threads[sum->thread].is_main;
-    /* By the clock on main threads, else while it is on a processor. */
+    /* Wall clock for main threads, else CPU time. */
     const uint64_t time_ns =
         is_main || (live->flags & MAREY_LIVE_IDLE) != 0 ? sum->wall_ns : sum->cpu_ns;
     if (time_ns == 0 || sum->stack == 0)
@@ -160,7 +160,7 @@ struct use {
 
 MAREY__ORDER(by_use, struct use, MAREY__DOWN(cpu_ns) MAREY__UP(number))
 
-/* Time by thread, or by process, for each number up to `n`. Zeroed by the caller. */
+/* Time by thread or by process, for numbers up to `n`. The caller zeroes `uses`. */
 static void count_uses(const struct marey_live *live, struct use *uses, size_t n)
 {
     const bool is_threads = live->by == MAREY_LIVE_THREADS;
@@ -173,7 +173,7 @@ static void count_uses(const struct marey_live *live, struct use *uses, size_t n
             const uint32_t number = is_threads ? sum->thread : thread->process;
             if (number >= n)
                 continue;
-            /* A process was there as long as its main thread; other threads come and go. */
+            /* A process lived as long as its main thread; other threads come and go. */
             uses[number].wall_ns += is_threads || thread->is_main ? sum->wall_ns : 0;
             uses[number].cpu_ns += sum->cpu_ns;
             uses[number].gil_ns += sum->gil_ns;
@@ -200,7 +200,7 @@ static void put_identity(const struct making *making, marey_table *table,
     put_number(table, process->pid);
 }
 
-/* Two cells: the innermost function and its line; what it waits for. */
+/* Adds two cells: the innermost function and its line; what it waits for. */
 static void put_now(struct making *making, marey_table *table, const struct marey__live_thread *thread)
 {
     char text[64];
@@ -259,7 +259,7 @@ static void put_use(struct making *making, marey_table *table, const struct use 
     put_now(making, table, thread);
 }
 
-/* Ranks and workers where there are any. */
+/* Includes columns for ranks and workers if there are any. */
 static size_t choose_columns(const struct making *making, struct marey_column columns[8])
 {
     static const struct marey_column all[] = {

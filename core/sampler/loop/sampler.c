@@ -1,4 +1,4 @@
-/* Samplers as <marey/sampler.h> has them: options, life, counts. */
+/* Samplers (<marey/sampler.h>): options, lifetime, counts. */
 #include <math.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -68,7 +68,7 @@ static marey_status open_all(struct marey_sampler *sampler,
     MAREY__TRY_MEMORY(sampler->samples != NULL &&
                       marey__sampler_context_init(&sampler->context, sampler->samples, NULL,
                                                   options->native != 0, options->seed));
-    /* A thread without a CPU core does not move: waiting for it costs rounds, not accuracy. */
+    /* A thread without a CPU core does not change: waiting for it costs rounds, not accuracy. */
     if (sampler->is_strict)
         sampler->context.stops.patience_ns = STRICT_PATIENCE_NS;
     marey__family_init(&sampler->family, &sampler->context, !options->no_children,
@@ -120,7 +120,7 @@ void marey_sampler_on_round(marey_sampler *sampler, marey_sampler_on_round_fn *c
     sampler->on_round_ctx = ctx;
 }
 
-/* Each stop of a thread would send us SIGCHLD, as the end of a child does; the caller may wait for that. */
+/* Each stop of a thread would send us SIGCHLD, like the end of a child, which the caller may be waiting for. */
 static void block_exit_signals(struct sigaction *before)
 {
     struct sigaction ours;
@@ -134,7 +134,7 @@ marey_status marey_sampler_run(marey_sampler *sampler)
 {
     struct sigaction before;
     block_exit_signals(&before);
-    /* The kernel may wake us 50 us late to save power, which is as long as a look takes. */
+    /* By default the kernel may wake us 50 us late to save power, as long as a round takes. */
     const int slack = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1UL);
     marey_status status = marey__sampler_loop(sampler);

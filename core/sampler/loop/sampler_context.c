@@ -1,4 +1,4 @@
-/* State shared by the looks of one thread: batches of copies, random numbers, stops. */
+/* State for one sampling thread: batches of copies, random numbers, stops. */
 #include <sys/resource.h>
 
 #include "sampler/loop/internal.h"
@@ -6,7 +6,7 @@
 /* ---- batches: many places of a process, copied by one call ---- */
 
 enum { FIRST_SPANS = 1024 };
-/* Address space, of which only what is used becomes memory: room for the deepest stacks, which never has to move. */
+/* Reserved address space, of which only used pages take memory: enough for the deepest stacks without moving. */
 #define ROOM ((size_t)48 << 20)
 
 static bool batch_init(struct marey__batch *batch)
@@ -35,7 +35,7 @@ size_t marey__batch_add(struct marey__batch *batch, uint64_t at, size_t n_bytes)
         .to = batch->bytes + batch->n_bytes,
         .n_bytes = n_bytes,
     };
-    /* Each copy begins at a multiple of 16, as the original does: fields are aligned in both. */
+    /* Copies are 16-byte aligned like the originals, so fields are aligned. */
     const size_t padded = (n_bytes + 15) & ~(size_t)15;
     batch->n_bytes += MAREY__MIN(padded, batch->bytes_cap - batch->n_bytes);
     return batch->n++;
@@ -46,18 +46,18 @@ void marey__batch_read(struct marey__batch *batch, struct marey__remote *remote,
     while (first < batch->n) {
         first += marey__remote_read_spans(remote, batch->spans + first, batch->n - first);
         if (first < batch->n)
-            batch->spans[first++].n_bytes = 0; /* this one cannot be read; those after it may */
+            batch->spans[first++].n_bytes = 0; /* this one is unreadable; later ones may not be */
     }
 }
 
 /* ---- the context ---- */
 
 enum {
-    OTHER_FILES = 64,       /* which the rest of the process may want */
-    PATIENCE_NS = 20000000, /* with one thread: others are to be sampled too */
+    OTHER_FILES = 64,       /* reserved for the rest of the process */
+    PATIENCE_NS = 20000000, /* in a single thread: others must be sampled too */
 };
 
-/* Half of the files that this process may open; two are kept for each thread that is sampled. */
+/* Half of the files that this process may open; each sampled thread keeps two open. */
 static int count_spare_files(void)
 {
     struct rlimit limit;
@@ -93,7 +93,7 @@ void marey__sampler_context_fini(struct marey__sampler_context *context)
     *context = (struct marey__sampler_context){0};
 }
 
-/* Steele, Lea and Flood's splitmix64. */
+/* splitmix64 (Steele, Lea and Flood). */
 double marey__sampler_context_random(struct marey__sampler_context *context)
 {
     uint64_t z = context->random += 0x9e3779b97f4a7c15u;

@@ -1,14 +1,14 @@
 /*
- * Who is sampled: the processes that were named and, unless not wanted, their descendants.
+ * The sampled processes: those given by the user and, by default, their descendants.
  *
- * A child shows in /proc/PID/task/TID/children of the thread that made it. To look there costs some microseconds for each
- * thread, so it is done after the newest pid of the machine (/proc/loadavg ends with it) has changed, and for threads
- * that have run; for all of them ten times a second besides. While children are being born, that is every 2 ms and before
- * each round.
+ * A child appears in /proc/PID/task/TID/children of the thread that created it. Reading that costs some microseconds
+ * per thread, so it is done after the machine's newest pid (last in /proc/loadavg) has changed, and for threads that
+ * have run; and for all of them ten times a second. While children are being born, that is every 2 ms and before each
+ * round.
  *
- * A forked child is a Python from the start, and is read with what is known of its parent. One that was made by
- * vfork is its parent until it begins its own program: it has the parent's memory. Processes that are not Python are kept in mind
- * all the same: it may begin one, as shells and launchers do, and its children may be some.
+ * A forked child is a Python from the start, and is read with its parent's data. A child of vfork shares its parent's
+ * memory until it execs, so until then it counts as its parent. Other processes are tracked too: shells and launchers
+ * may exec a Python or have one as a child.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,19 +20,18 @@
 #include "sampler/loop/internal.h"
 
 static const uint64_t ms_ns = 1000000;
-/* Between two looks for children while there are new ones, where we are awake anyway. */
+/* Between two searches for children while there are new ones and we are awake anyway. */
 static const uint64_t awake_ns = 500000;
 enum {
-    START_MS = 500, /* which a program takes at most until it shows that it is a Python */
-    SHOW_MS = 10,   /* in which a new process shows as a child, once it has its number */
-    QUICK_MS = 2, /* the same where we wake up for it, and where we are awake while there are none */
-    QUIET_MS = 20, /* else */
+    START_MS = 500, /* a program takes at most this long to become a Python */
+    SHOW_MS = 10,   /* a new process appears as a child within this time after its pid */
+    QUICK_MS = 2,   /* the same if we have to wake up for it, or are awake without births */
+    QUIET_MS = 20,  /* otherwise */
     CALM_QUICK_MS = 10,
-    CALM_MS = 50,     /* the last two for a sampler that is to cost next to nothing */
-    BIRTHS_MS = 3000, /* for how long after a birth more are expected */
-    SEARCH_MS = 100,  /* between two looks in all threads */
-    MEMORY_MS =
-        5000, /* for how long an ended process is kept in mind: its number may still be in lists */
+    CALM_MS = 50,     /* the last two, for a low-overhead sampler */
+    BIRTHS_MS = 3000, /* after a birth, expect more for this long */
+    SEARCH_MS = 100,  /* between two searches in all threads */
+    MEMORY_MS = 5000, /* how long ended processes are remembered: their pids may still be in lists */
 };
 
 void marey__family_init(struct marey__family *family, struct marey__sampler_context *context,
@@ -82,7 +81,7 @@ static struct marey__family_member *find_member(const struct marey__family *fami
     return NULL;
 }
 
-/* The lowest number that no living child of `parent` has. */
+/* The lowest worker number that no living child of `parent` has. */
 static int free_worker(const struct marey__family *family, pid_t parent)
 {
     for (int number = 0;; number++) {
@@ -96,7 +95,7 @@ static int free_worker(const struct marey__family *family, pid_t parent)
     }
 }
 
-/* A process that was forked from a Python and runs on in the same program, or that multiprocessing has spawned. */
+/* Whether it was forked from a Python and runs the same program, or was spawned by multiprocessing. */
 static bool is_worker(const struct marey__remote *remote, const struct marey__target *parent)
 {
     if (parent == NULL)
@@ -123,20 +122,20 @@ static void end(struct marey__family *family, struct marey__family_member *membe
         marey__samples_set_counts(family->context->samples, target->number, counts);
     }
     if (member->kind == MAREY__MEMBER_YOUNG)
-        skip(family, member); /* it never became one */
+        skip(family, member); /* it never became a Python */
     marey__target_destroy(family->context, target);
     member->target = NULL;
     member->kind = MAREY__MEMBER_ENDED;
     member->ended_ns = marey__clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Try to read it as a Python. The status is that of the reading. */
+/* Tries to open it as a Python. Returns the status of that. */
 static marey_status open_member(struct marey__family *family, struct marey__family_member *member)
 {
     struct marey__family_member *parent = find_member(family, member->parent);
     const struct marey__target *from = parent != NULL ? parent->target : NULL;
     if (from != NULL &&
-        syscall(SYS_kcmp, member->pid, from->pid, KCMP_VM, 0, 0) == 0) /* it has its memory */
+        syscall(SYS_kcmp, member->pid, from->pid, KCMP_VM, 0, 0) == 0) /* shares its memory */
         return MAREY_ESTATE;
     struct marey__remote *remote;
     MAREY_TRY(marey__remote_open(member->pid, from != NULL ? from->remote : NULL, 0, &remote));
@@ -149,7 +148,7 @@ static marey_status open_member(struct marey__family *family, struct marey__fami
     return MAREY_OK;
 }
 
-/* Try, and settle what it is. */
+/* Opens it if possible, and updates its kind. */
 static marey_status try_member(struct marey__family *family, struct marey__family_member *member,
                                uint64_t now_ns)
 {
@@ -158,7 +157,7 @@ static marey_status try_member(struct marey__family *family, struct marey__famil
         end(family, member);
         return marey__fail(MAREY_EUNAVAILABLE, "there is no process %d", (int)member->pid);
     }
-    /* A process that ends has none any more, which is not another one. */
+    /* An exiting process reports program 0; that is not an exec. */
     const uint64_t program = program_of(&stat);
     if (program != 0 && program != member->program)
         member->is_counted = false;
@@ -171,7 +170,7 @@ static marey_status try_member(struct marey__family *family, struct marey__famil
         status == MAREY_ESTATE ? age_ns <= family->patience_ns : age_ns <= START_MS * ms_ns;
     if (!may_become_one)
         skip(family, member);
-    /* A look at what is no Python costs some 100 us: seldom, and more seldom the longer it is none. */
+    /* Checking a process that is not Python costs some 100 us, so do it less and less often. */
     member->retry_ns = now_ns + (status == MAREY_ESTATE ? QUICK_MS * ms_ns : age_ns);
     return status;
 }
@@ -213,7 +212,7 @@ static void take_children(struct marey__family *family, pid_t pid, pid_t tid)
             return;
         at += strspn(at, "0123456789");
         if (*at != ' ' || child > INT32_MAX)
-            return; /* the last one may be cut */
+            return; /* the last number may be truncated */
         at++;
         struct marey__family_member *member = add_member(family, (pid_t)child, pid);
         if (member == NULL)
@@ -240,7 +239,7 @@ static void take_children_of_all_threads(struct marey__family *family, pid_t pid
     closedir(tasks);
 }
 
-/* Members may be added meanwhile, and move: hence numbers. */
+/* Uses indices, because adding members may move the array. */
 static void look_for_children(struct marey__family *family, bool in_all_threads)
 {
     for (size_t i = 0; i < family->n; i++) {
@@ -259,7 +258,7 @@ static void look_for_children(struct marey__family *family, bool in_all_threads)
     }
 }
 
-/* Whether processes or threads were made on this machine since, or so shortly before that they may not show yet. */
+/* Whether processes or threads were created on this machine recently enough that their children may not be listed yet. */
 static bool may_have_children(struct marey__family *family, uint64_t now_ns)
 {
     char text[128];
@@ -323,7 +322,7 @@ static bool is_quick(const struct marey__family *family)
     return false;
 }
 
-/* Not so often that looking costs more than sampling: a wake-up is dearer than what it is for. */
+/* Not so often that searching costs more than sampling: a wakeup is more expensive than the search. */
 uint64_t marey__family_due_ns(const struct marey__family *family, bool is_awake)
 {
     const bool quick = is_quick(family);
@@ -370,7 +369,7 @@ marey_status marey__family_join(struct marey__family *family, pid_t pid)
     if (member->kind != MAREY__MEMBER_YOUNG)
         return MAREY_OK;
     const uint64_t now_ns = member->began_ns;
-    member->began_ns -= MAREY__MIN(now_ns, (START_MS + 1) * ms_ns); /* it did not begin just now */
+    member->began_ns -= MAREY__MIN(now_ns, (START_MS + 1) * ms_ns); /* it did not start just now */
     const marey_status status = try_member(family, member, now_ns);
     member->began_ns = now_ns;
     return status;

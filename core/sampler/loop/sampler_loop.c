@@ -1,11 +1,11 @@
 /*
- * When: rounds come at random times, on average as many per second as asked for. Equal gaps would see a program that
- * does the same thing again and again always at the same point. A round that is late is made all the same; when the
- * sampler is far behind, rounds are left out and counted as missed. Each round represents the mean gap, times as many rounds
- * as were due since the one before: with random times this varies less than the time that went by.
+ * When: rounds come at random times, at the requested mean rate. Equal intervals would see a periodic program always at
+ * the same point. A late round is still made; when the sampler is far behind, rounds are skipped and counted as missed.
+ * Each round represents the mean interval, times the rounds due since the previous one: with random times this has less
+ * variance than the elapsed time.
  *
- * How much: the share of a process's time for which threads are kept stopped stays below a budget. What stops cost is
- * known from the last ones; which rounds may stop is drawn by lot, whatever the process does at that time.
+ * How much: the share of a process's time during which threads are stopped stays below a budget. The cost of a stop is
+ * estimated from recent ones; rounds that may stop are drawn at random, independent of what the process does.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,12 +15,12 @@
 static const uint64_t second_ns = 1000000000;
 static const uint64_t ms_ns = 1000000;
 static const double unpaused = MAREY__PAUSE_ONE_IN / (MAREY__PAUSE_ONE_IN - 1.0);
-#define TIME_SHARE 0.3 /* of our time that exact looks may take */
+#define TIME_SHARE 0.3 /* maximum share of our time for exact rounds */
 enum {
-    SLICE_MS = 50,      /* how long a stop is unheard at most */
+    SLICE_MS = 50,      /* how long a stop request may go unnoticed */
     PUBLISH_MS = 100,   /* between two updates of the published counts */
-    AHEAD_NS = 1000000, /* by which stops may be ahead of the budget */
-    BEHIND_MS = 1,      /* and four gaps: what is further behind is missed */
+    AHEAD_NS = 1000000, /* stops may be this far ahead of the budget */
+    BEHIND_MS = 1,      /* and four intervals: rounds further behind are missed */
 };
 
 static uint64_t gap_ns(struct marey_sampler *sampler)
@@ -38,13 +38,13 @@ static void sleep_until(uint64_t due_ns)
         .tv_sec = (time_t)(due_ns / second_ns),
         .tv_nsec = (long)(due_ns % second_ns),
     };
-    /* A signal is as good a reason to look around as any. */
+    /* After a signal, check everything just as well. */
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 }
 
 /* ---- the budget ---- */
 
-/* Of the rounds of this process, the share that may stop threads; 0 while it was stopped for too long already. */
+/* The share of this process's rounds that may stop threads; 0 while the budget is used up. */
 static double share_of_budget(const struct marey_sampler *sampler,
                               const struct marey__target *target, uint64_t now_ns)
 {
@@ -58,8 +58,8 @@ static double share_of_budget(const struct marey_sampler *sampler,
 }
 
 /*
- * The same, so that exact looks take no more than a part of our own time: threads without a processor keep us waiting
- * where there are more of them than processors, and rounds would be missed.
+ * The same for our own time: threads without a CPU core make us wait if there are more of them than cores, and rounds
+ * would be missed.
  */
 static double share_of_time(const struct marey_sampler *sampler, const struct marey__target *target)
 {
@@ -82,7 +82,7 @@ static enum marey__round choose_look(struct marey_sampler *sampler, struct marey
     return drawn <= fmin(sampler->audit_share, share) ? MAREY__LOOK_AUDIT : MAREY__LOOK_SNAPSHOT;
 }
 
-/* What a round of this process costs it, and one of any: a new process begins with that. */
+/* Updates the cost of a round for this process and on average, the initial estimate for new processes. */
 static void count_stops(struct marey_sampler *sampler, struct marey__target *target, uint64_t stop_ns)
 {
     enum { MEMORY = 32, SHORT_MEMORY = 8 };
@@ -117,7 +117,7 @@ static marey_status look_at_member(struct marey_sampler *sampler, size_t number,
     struct marey__target *target = member->target;
     target->counts.asked += n_due;
     target->counts.missed += n_due - 1;
-    /* With pauses a round stands for its part of them as well. */
+    /* A round also represents its share of pauses. */
     const double each_ns = 1e9 / sampler->rate_hz * (sampler->has_pauses ? unpaused : 1);
     target->weight_ns += (uint64_t)((double)n_due * each_ns);
     const enum marey__round how = choose_look(sampler, target, now_ns);
@@ -146,7 +146,7 @@ static marey_status look_at_all(struct marey_sampler *sampler, uint64_t n_due, u
     return MAREY_OK;
 }
 
-/* In a pause the next round is due after it. */
+/* During a pause the next round is due after it. */
 static bool is_pause(struct marey_sampler *sampler, uint64_t now_ns)
 {
     if (!sampler->has_pauses || !marey__samples_is_pause(sampler->seed, now_ns))
@@ -155,7 +155,7 @@ static bool is_pause(struct marey_sampler *sampler, uint64_t now_ns)
     return true;
 }
 
-/* How many rounds are due by now: one, and those that are missed. */
+/* The number of rounds due by now: one, plus missed ones. */
 static uint64_t take_due(struct marey_sampler *sampler, uint64_t now_ns)
 {
     const uint64_t behind_ns = (uint64_t)(4e9 / sampler->rate_hz) + BEHIND_MS * ms_ns;
@@ -214,7 +214,7 @@ void marey__sampler_publish_counts(struct marey_sampler *sampler)
     sampler->published = counts;
 }
 
-/* Those that marey_sampler_add named. One that cannot be read is skipped. */
+/* Processes from marey_sampler_add. Skips those that cannot be read. */
 static void take_joining(struct marey_sampler *sampler)
 {
     for (;;) {
@@ -267,10 +267,10 @@ marey_status marey__sampler_loop(struct marey_sampler *sampler)
     uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
     sampler->cpu_begin_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
     sampler->begin_ns = now_ns;
-    sampler->next_ns = now_ns; /* the first one at once */
+    sampler->next_ns = now_ns; /* the first one immediately */
     take_joining(sampler);
     while (!is_over(sampler, now_ns)) {
-        /* First, so that a child which was born since the last round is looked at in this one. */
+        /* First, so that this round includes children born since the last one. */
         if (now_ns >= marey__family_due_ns(&sampler->family, true)) {
             marey__stops_settle(&sampler->context.stops, false);
             marey__family_poll(&sampler->family, now_ns);

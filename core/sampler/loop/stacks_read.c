@@ -1,24 +1,27 @@
-/* The stacks of all threads of many processes, once: side by side, a thread and a context each, names into one store. */
+/*
+ * Reads the stacks of all threads of many processes once: in parallel, with a thread and a context for each process and
+ * one shared store.
+ */
 #include "sampler/loop/internal.h"
 
-enum { PATIENCE_NS = 900000000 /* nothing else is to be done meanwhile */ };
+enum { PATIENCE_NS = 900000000 /* nothing else to do meanwhile */ };
 
-/* What came of one process that was named. */
+/* The result for one process given by the user. */
 struct task {
     pid_t pid;
     struct marey_samples_round *rounds;
     size_t n_rounds, rounds_cap;
-    char *why; /* it could not be read */
+    char *why; /* why it could not be read, or NULL */
 };
 
 struct job {
-    struct marey_sampler_stacks result; /* first: callers have this one */
+    struct marey_sampler_stacks result; /* first member: callers get a pointer to it */
     marey_samples *samples;
     pthread_mutex_t lock;
     struct marey_sampler_options options;
     struct task *tasks;
     size_t n_tasks;
-    size_t next; /* the task to be taken next. By __atomic, relaxed: tasks are made before and read after all work */
+    size_t next; /* the next task. __atomic, relaxed: tasks are written before and read after all work */
     struct marey_samples_round *rounds;
     struct marey_sampler_failure *failures;
 };
@@ -92,7 +95,7 @@ static void work(void *ctx, bool may_tell)
     }
 }
 
-/* The parts of all tasks, one after another. */
+/* Concatenates the results of all tasks. */
 static marey_status collect(struct job *job)
 {
     size_t n_rounds = 0, n_failures = 0;

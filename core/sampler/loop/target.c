@@ -1,19 +1,18 @@
 /*
- * One process: its interpreters and threads, and one look at all of them.
+ * One process: its interpreters and threads, and one round over all of them.
  *
- *   1. /proc says of each thread whether it has had a processor since the last look
- *   2. one read: the heads of lists, the locks, and the stacks of the threads that have and need not be stopped
- *   3. one stop and one read for each thread that shall be exact and runs. A thread that sleeps is exact without a stop,
- *      when it still slept after the read
+ *   1. /proc shows for each thread whether it has run since the last round
+ *   2. one read: the heads of lists, the locks, and the stacks of threads that ran and need not be stopped
+ *   3. one stop and one read for each running thread that must be exact. A sleeping thread is exact without a stop,
+ *      if it is still asleep after the read
  */
 #include <sys/syscall.h>
 
 #include "sampler/loop/internal.h"
 
 enum {
-    GIL_BYTES = 208, /* of its struct, with the condition variables that threads wait on */
-    CODES_VALID_NS =
-        5000000, /* for so long a code object that was read stays what it is, without a closer look */
+    GIL_BYTES = 208,          /* includes the condition variables that threads wait on */
+    CODES_VALID_NS = 5000000, /* how long a code object is trusted without a check */
 };
 
 /* ---- 1: what the kernel says ---- */
@@ -83,7 +82,7 @@ static void take_lock(struct marey__target *target, struct marey__target_interpr
     if (marey__remote_u32(gil, layout->gil.locked) == 1)
         interpreter->holder = marey__remote_u64(gil, layout->gil.last_holder);
     const uint64_t switches = marey__remote_u64(gil, layout->gil.switch_number);
-    /* Interpreters share a lock, or have their own: those that share are counted once. */
+    /* Interpreters may share a lock: count each lock once. */
     for (const struct marey__target_interpreter *other = target->interpreters; other != interpreter;
          other++)
         if (other->gil == interpreter->gil)
@@ -93,7 +92,7 @@ static void take_lock(struct marey__target *target, struct marey__target_interpr
     interpreter->switch_number = switches;
 }
 
-/* False: nothing could be read, so the process is not what it was. */
+/* False: nothing could be read, so the process has changed. */
 static bool take_shared(struct marey__sampler_context *context, struct marey__target *target)
 {
     const struct marey__batch *batch = &context->batch;
@@ -121,7 +120,7 @@ static bool take_shared(struct marey__sampler_context *context, struct marey__ta
 struct native_copy {
     struct marey__unwind_input input;
     bool is_there;
-    bool is_sure; /* set by resolve_native: it is whole, and each frame was found by a rule */
+    bool is_sure; /* set by resolve_native: complete, and each frame was found by a rule */
 };
 
 static void plan_stack(struct marey__sampler_context *context, struct marey__target *target,
@@ -133,7 +132,7 @@ static void plan_stack(struct marey__sampler_context *context, struct marey__tar
     *index = marey__batch_add(&context->batch, sp, copy->input.n_stack);
 }
 
-/* The symbol remembers: names of C++ are long, and a stack of torch has dozens of them. */
+/* Cached in the symbol: C++ names are long, and a torch stack has dozens of them. */
 static uint32_t native_location(struct marey__sampler_context *context,
                                 struct marey__target *target, uint64_t pc)
 {
@@ -201,7 +200,7 @@ static uint32_t resolve_native(struct marey__sampler_context *context, struct ma
 
 /* ---- 3: threads ---- */
 
-/* What was walked becomes what is known of the thread; false when nothing can be made of it. */
+/* Stores the walk's result for the thread; false if it is unusable. */
 static bool take_walk(struct marey__sampler_context *context, struct marey__target *target,
                       struct marey__target_thread *thread, enum marey__walked walked, uint32_t flags)
 {
@@ -223,7 +222,7 @@ static bool take_walk(struct marey__sampler_context *context, struct marey__targ
     return true;
 }
 
-/* False when nothing can be made of what was read. */
+/* False if the data are unusable. */
 static bool look_without_stop(struct marey__sampler_context *context, struct marey__target *target,
                               struct marey__target_thread *thread, bool shall_be_exact)
 {
@@ -231,7 +230,7 @@ static bool look_without_stop(struct marey__sampler_context *context, struct mar
     const enum marey__walked walked = marey__thread_walk(context, target, thread, false, &flags);
     if (walked == MAREY__WALKED && (shall_be_exact || (flags & MAREY_SAMPLE_UNSTABLE) != 0) &&
         marey__thread_slept_on(&thread->files, target->pid, thread->tid, &thread->state)) {
-        flags &= ~(uint32_t)MAREY_SAMPLE_UNSTABLE; /* it slept through all of it */
+        flags &= ~(uint32_t)MAREY_SAMPLE_UNSTABLE; /* it slept through the read */
         thread->is_exact = shall_be_exact;
     }
     if (walked == MAREY__WALKED && target->at_ns - target->codes_checked_ns > CODES_VALID_NS)
@@ -239,14 +238,14 @@ static bool look_without_stop(struct marey__sampler_context *context, struct mar
     return take_walk(context, target, thread, walked, flags);
 }
 
-/* The same. */
+/* Likewise. */
 static bool look_with_stop(struct marey__sampler_context *context, struct marey__target *target,
                            struct marey__target_thread *thread)
 {
     struct marey__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
     struct native_copy native = {0};
     size_t native_index = MAREY__BATCH_NONE;
-    if (thread->places.n_reads == 0) { /* find its way while it runs, that the stop be short */
+    if (thread->places.n_reads == 0) { /* locate its data while it runs, to keep the stop short */
         marey__batch_clear(&context->batch);
         marey__thread_plan(context, target, thread);
         marey__batch_read(&context->batch, target->remote, 0);
@@ -290,8 +289,9 @@ static bool look_with_stop(struct marey__sampler_context *context, struct marey_
 }
 
 /*
- * With native frames, a thread that sleeps in a system call: the kernel reports where its stack ends, and it is exact when it
- * still slept after the read. False: it does not sleep, or its stack takes more registers than are known; it is to be stopped.
+ * For native frames, a thread asleep in a system call: the kernel reports its stack pointer, and the result is exact if
+ * it is still asleep after the read. False: it is not asleep, or its stack needs more registers than are known; it must
+ * be stopped.
  */
 static bool look_asleep(struct marey__sampler_context *context, struct marey__target *target,
                         struct marey__target_thread *thread)
@@ -331,7 +331,8 @@ static void look_at_stacks(struct marey__sampler_context *context, struct marey_
     for (size_t i = 0; i < target->n_threads; i++) {
         struct marey__target_thread *thread = &target->threads[i];
         if (thread->is_due && thread->places.state_copy != MAREY__BATCH_NONE) {
-            const bool is_last = !shall_be_exact || thread->tid == 0; /* else it is stopped below */
+            const bool is_last =
+                !shall_be_exact || thread->tid == 0; /* otherwise it is stopped below */
             if (!look_without_stop(context, target, thread, shall_be_exact) && is_last)
                 target->counts.rejected++;
         } else if (!thread->is_due)
@@ -347,7 +348,7 @@ static void look_at_stacks(struct marey__sampler_context *context, struct marey_
     }
 }
 
-/* Whether a thread is read by the first, common read. With native frames all that moved are stopped. */
+/* Whether a thread is read by the common first read. With native frames, all threads that moved are stopped. */
 static bool is_read_with_all(const struct marey__target *target,
                              const struct marey__target_thread *thread, enum marey__round how)
 {
@@ -372,9 +373,12 @@ static uint32_t flags_of(const struct marey__target *target,
             flags |= MAREY_SAMPLE_GC;
     } else if (state->is_known && !state->is_running && state->call == SYS_futex &&
                interpreter->gil != 0 && state->place - interpreter->gil < GIL_BYTES) {
-        flags |= MAREY_SAMPLE_WANTS_GIL; /* it waits for a word of that very lock */
+        flags |= MAREY_SAMPLE_WANTS_GIL; /* it waits on a futex in that very lock */
     }
-    /* One that did not stop in time is of the audit all the same: those are threads that run, and would be missing there. */
+    /*
+     * A thread that did not stop in time still belongs to the audit: such threads are running and would be missing
+     * there.
+     */
     return flags | (thread->is_exact ? MAREY_SAMPLE_EXACT : 0) |
            (how == MAREY__LOOK_AUDIT ? MAREY_SAMPLE_AUDIT : 0);
 }

@@ -1,11 +1,11 @@
-/* The interpreters and threads of a process, and how what is known of it keeps up with what it becomes. */
+/* The lists of interpreters and threads of a process, and how they follow its changes. */
 #include "sampler/loop/internal.h"
 
 enum { MAX_INTERPRETERS = 64, MAX_THREADS = 8192 };
-static const uint64_t list_again_ns = 1000000000; /* lists are read again at least so often */
-static const uint64_t check_again_ns = 250000000; /* and whether the process is still the same */
+static const uint64_t list_again_ns = 1000000000; /* reread lists at least this often */
+static const uint64_t check_again_ns = 250000000; /* recheck that the process is the same */
 static const uint64_t first_name_ns =
-    100000000; /* a thread gets its name after its start; then ever more seldom */
+    100000000; /* a thread gets its name after its start; later, check less and less often */
 
 static void fini_thread(struct marey__sampler_context *context, struct marey__target_thread *thread)
 {
@@ -32,7 +32,7 @@ marey_status marey__target_create(struct marey__sampler_context *context,
     target->opened_ns = target->checked_ns = marey__clock_ns(CLOCK_MONOTONIC);
     if (context->native_files != NULL &&
         marey__unwind_create(target->pid, context->native_files, &target->unwind) != MAREY_OK)
-        target->unwind = NULL; /* Python's frames are there all the same */
+        target->unwind = NULL; /* Python frames are still available */
     marey__sampler_context_lock(context);
     target->number = marey__samples_process(
         context->samples, &(struct marey_samples_process){
@@ -115,7 +115,7 @@ static void list_thread(struct marey__sampler_context *context, struct marey__ta
         name_thread(context, target, thread, now_ns);
 }
 
-/* The states of all threads by one read, for their tids. */
+/* Reads all thread states at once, for their tids. */
 static void list_threads(struct marey__sampler_context *context, struct marey__target *target,
                          uint32_t interpreter, uint64_t now_ns)
 {

@@ -1,9 +1,9 @@
 /*
- * From frames to the number of a stack. Of a stack that was there before, only the frames that differ, counted from the
- * outermost, are looked up: a stack of a hundred frames whose innermost has moved on costs one.
+ * Converts frames to the number of a stack. Only frames that differ from the previous stack, counted from the
+ * outermost, are looked up: if only the innermost of a hundred frames changed, that is one lookup.
  *
- * The name of the asyncio task that a thread runs is a mark around the frames of its coroutine. Names are kept by number,
- * a thousand per process at most: a server makes one for each request.
+ * The name of a thread's asyncio task is a mark around the frames of its coroutine. Names are cached by number, at most
+ * a thousand per process: a server may create one per request.
  */
 #include "sampler/loop/internal.h"
 
@@ -12,15 +12,15 @@
 enum {
     MAX_NAMES = 1000,
     NAME_BYTES = 128,
-    MAX_INTO = 256, /* bytes of a coroutine before its frame, which is part of it */
+    MAX_INTO = 256, /* offset of the embedded frame in a coroutine, at most */
 };
 
 struct marey__task_name {
-    uint64_t task, name; /* addresses; both again: the same */
+    uint64_t task, name; /* addresses; if both match, it is the same task */
     char text[NAME_BYTES];
 };
 
-/* The number of a task's name; SIZE_MAX when it cannot be read. Those beyond the limit share one. */
+/* The number of a task's name; SIZE_MAX if unreadable. Names beyond the limit share one. */
 static size_t find_name(struct marey__target *target, const struct marey__remote_task *task)
 {
     struct marey__task_names *names = &target->tasks;
@@ -49,7 +49,7 @@ static size_t find_name(struct marey__target *target, const struct marey__remote
     return i;
 }
 
-/* The run of frames that frame `index` is in has one more. */
+/* Extends the run that contains frame `index` by one. */
 static void lengthen_run(struct marey__sampler_context *context, size_t index)
 {
     size_t end = 0;
@@ -108,7 +108,7 @@ void marey__task_names_fini(struct marey__task_names *names)
 
 /* ---- locations ---- */
 
-enum { N_SLOTS = 1 << 14, MAX_CHECKED = 64 }; /* of the cache: a power of two */
+enum { N_SLOTS = 1 << 14, MAX_CHECKED = 64 }; /* cache slots, a power of two */
 
 static struct marey__location_slot *slot_of(struct marey__location_slot *slots, uint64_t code,
                                             uint64_t instruction)
@@ -156,7 +156,7 @@ static uint32_t frame_location(struct marey__sampler_context *context, struct ma
     return slot->location;
 }
 
-/* How many frames, from the outermost on, are as they were. */
+/* How many frames, from the outermost, are unchanged. */
 static size_t count_same(const struct marey__walk *walk, const struct marey__walk *before)
 {
     const size_t most = MAREY__MIN(walk->n, before->n);
@@ -208,7 +208,7 @@ bool marey__thread_resolve(struct marey__sampler_context *context, struct marey_
         }
         *stack = frame->stack;
     }
-    /* What was read becomes what the next one is held against. */
+    /* This walk is compared with the next one. */
     const struct marey__walk before = thread->walk;
     thread->walk = *walk;
     *walk = before;

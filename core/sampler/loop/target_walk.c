@@ -1,27 +1,27 @@
 /*
- * What is read of a thread: everything by one call, at the addresses of the last time.
+ * Reading a thread: everything in one call, at the addresses of the last time.
  *
  *   frames outside of the data stack | older chunks | twin | thread state | cframes | newest chunk
  *
- * The order is that of the copy. Thread state and newest chunk are next to each other, as the one says where in the other the
- * stack ends. The twin is a first copy of the end of the newest chunk: where it differs from the second, the stack has
- * changed meanwhile. An address that is no longer right costs another read, later; what it brings may be of another
- * moment, unless the thread stands still.
+ * This is the order of copying. The thread state is next to the newest chunk, because it has the end of the stack
+ * there. The twin is a first copy of the end of the newest chunk: if it differs from the second, the stack changed
+ * meanwhile. An address that is no longer right costs another read later, whose data may be from a different time
+ * unless the thread stands still.
  *
- * To keep such reads rare without waiting for anything, addresses that were of use in one of the last reads are read
- * again: a program that goes to and fro between two generators has both copied each time. Taking a second look only when
- * the first went wrong would favour what is slow (spec: retry until stable is a bias).
+ * To keep such reads rare without waiting, addresses that were useful in recent reads are read again: for a program
+ * that alternates between two generators, both are copied each time. Retrying only after a failure would favor slow
+ * code (retry until stable is a bias).
  *
- * From copies to frames, from the innermost on. Every pointer may lead anywhere: a frame is taken from a copy or read,
- * never more than MAREY__WALK_MAX of them, and what makes no sense ends the walk.
+ * Then copies are converted to frames, innermost first. Any pointer may be invalid: a frame is taken from a copy or
+ * read, at most MAREY__WALK_MAX of them, and invalid data end the walk.
  */
 #include "sampler/loop/internal.h"
 
 enum {
-    SLACK = 512,    /* bytes past the end of the stack: it may grow by some frames */
+    SLACK = 512,    /* bytes past the end of the stack, for some more frames */
     TWIN = 640,     /* bytes of the twin */
-    RUN = 64,       /* reads after which the reach of the run before is forgotten */
-    STRAY_AGE = 32, /* reads for which an address is kept that was of no use */
+    RUN = 64,       /* reads after which the reach of the previous run is dropped */
+    STRAY_AGE = 32, /* reads after which an unused address is dropped */
     MAX_CHUNKS = 1 << 14,
 };
 #define MAX_CHUNK_SIZE ((uint64_t)1 << 28)
@@ -51,7 +51,7 @@ static void plan_strays(struct marey__batch *batch, struct marey__places *places
     places->n_strays = kept;
 }
 
-/* The frames of the last walk become the ones to look in. */
+/* Frames of the last walk become the ones to search. */
 static void plan_heap(struct marey__batch *batch, struct marey__places *places, size_t frame_size)
 {
     struct marey__place *heap = places->heap;
@@ -108,7 +108,7 @@ enum {
     CALLEE_BYTES = 1024,
 };
 
-/* A walk under way. */
+/* A walk in progress. */
 struct walker {
     struct marey__sampler_context *context;
     struct marey__target *target;
@@ -116,17 +116,17 @@ struct walker {
     size_t chunk, heap; /* where the last frame was found */
     size_t n_late, max_late;
     bool is_torn;
-    bool is_cut;     /* it ended at a limit of ours */
-    bool is_partial; /* the chain ended, but not where a thread's stack does */
+    bool is_cut;     /* it reached one of our limits */
+    bool is_partial; /* the chain ended, but not at the start of a thread's stack */
     uint64_t around; /* 3.11 and 3.12: the cframe of the evaluation loop around the innermost; 0: none */
     uint32_t n_run;                                          /* Python frames since the last shim */
-    struct marey__walk_coroutine coroutines[MAX_COROUTINES]; /* the outermost ones, where there are more */
+    struct marey__walk_coroutine coroutines[MAX_COROUTINES]; /* the outermost ones if there are too many */
     size_t n_coroutines;
 };
 
 /* ---- what was not where it used to be ---- */
 
-/* Read `n_bytes` at `at` now. */
+/* Reads `n_bytes` at `at` now. */
 static size_t read_late(const struct walker *w, uint64_t at, size_t n_bytes, bool *is_torn)
 {
     struct marey__batch *batch = &w->context->batch;
@@ -138,7 +138,7 @@ static size_t read_late(const struct walker *w, uint64_t at, size_t n_bytes, boo
     return marey__batch_at(batch, index) != NULL ? index : MAREY__BATCH_NONE;
 }
 
-/* `at` to the front; of those that were there the last one may fall out. */
+/* Moves `at` to the front; the last one may be dropped. */
 static struct marey__place *keep(struct marey__place *places, size_t *n, size_t cap, uint64_t at)
 {
     size_t i = 0;
@@ -191,7 +191,7 @@ static const uint8_t *find_stray(struct walker *w, uint64_t at, bool *is_torn)
     return marey__batch_at(&w->context->batch, place->copy);
 }
 
-/* The chunk at `at` among those of last time, whose copy holds `n_used` bytes (0: as many as its header says). */
+/* The chunk at `at` in the last read, whose copy has `n_used` bytes (0: as in its header). */
 static bool find_chunk(const struct walker *w, size_t n_before, size_t *hint,
                        struct marey__chunk *chunk)
 {
@@ -285,7 +285,7 @@ static const uint8_t *find_in_chunks(struct walker *w, uint64_t at)
     return NULL;
 }
 
-/* To 3.10: in the list of last time, usually right after the one before. */
+/* Up to 3.10: searches the last read's list, usually right after the previous one. */
 static const uint8_t *find_on_heap(struct walker *w, uint64_t at)
 {
     struct marey__places *places = w->places;
@@ -339,7 +339,7 @@ static void end_run(struct walker *w, uint64_t anchor)
     w->n_run = 0;
 }
 
-/* Whether an evaluation loop of C begins with this frame, where versions say so in the frame itself. */
+/* Whether this frame is the first of a C evaluation loop, for versions that record that in the frame. */
 static bool is_entry(const struct marey__remote_layout *layout, const uint8_t *frame)
 {
     if (layout->frame.owner == MAREY__REMOTE_ABSENT)
@@ -369,8 +369,8 @@ static bool put_frame(struct walker *w, const uint8_t *frame)
 }
 
 /*
- * Whether a stack can end with a frame of this owner. Generators that do not run have no caller, and the interpreter takes
- * theirs away just before it leaves them. From 3.12 on each evaluation loop begins with a shim.
+ * Whether a stack can end with a frame of this owner. Suspended generators have no caller; the interpreter clears it
+ * just before it leaves them. From 3.12 on each evaluation loop begins with a shim.
  */
 static bool is_outermost(const struct marey__remote_layout *layout, unsigned owner)
 {
@@ -381,8 +381,8 @@ static bool is_outermost(const struct marey__remote_layout *layout, unsigned own
 }
 
 /*
- * 3.11 and 3.12: whether the frame that the walk ended with is one. The cframe of a loop that just begins may point
- * anywhere, and what is there may look like a frame without a caller.
+ * 3.11 and 3.12: whether the walk's last frame is a real one. The cframe of a loop that just begins may point anywhere,
+ * and the data there may look like a frame without a caller.
  */
 static bool ends_with_code(const struct walker *w)
 {
@@ -392,13 +392,13 @@ static bool ends_with_code(const struct walker *w)
 }
 
 /*
- * From `at` outwards; true when the end of the stack was reached. A chain from two points in time may run in circles, as frames are
- * freed and used again: the frame of each power of two is remembered and must not come again (Brent).
+ * Walks outward from `at`; true if the end of the stack was reached. A chain copied at different times may contain
+ * cycles, as frames are reused: detected with Brent's algorithm.
  */
 static bool walk_from(struct walker *w, uint64_t at)
 {
     const struct marey__remote_layout *layout = w->target->layout;
-    /* Without a frame there is neither an evaluation loop, nor another one around it. */
+    /* Without a frame there is no evaluation loop, nor one around it. */
     unsigned owner =
         w->around == 0 || at != 0 ? MAREY__REMOTE_OWNER_SHIM : MAREY__REMOTE_OWNER_GENERATOR;
     w->context->walk.n = w->context->n_runs = 0;
@@ -428,7 +428,7 @@ static bool walk_from(struct walker *w, uint64_t at)
     return !w->is_partial && ends_with_code(w);
 }
 
-/* From the frame that the cframe at `at` has; true when that is a whole stack. */
+/* Walks from the frame of the cframe at `at`; true if the stack is whole. */
 static bool walk_from_cframe(struct walker *w, uint64_t at, uint64_t *innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;
@@ -440,9 +440,9 @@ static bool walk_from_cframe(struct walker *w, uint64_t at, uint64_t *innermost)
 }
 
 /*
- * 3.11 and 3.12: while an evaluation loop begins, its cframe is the thread's already, and its content is left over from
- * whatever was there on the C stack before. The stack is that of the loop around it: the one that the cframe names, or
- * the nearest further out that is known. True when one is whole; else the walk is the one from `innermost`.
+ * 3.11 and 3.12: while an evaluation loop begins, its cframe is already set in the thread, but its content is left over
+ * from earlier use of the C stack. Then use the stack of the enclosing loop: the one named by the cframe, or the
+ * nearest known one further out. True if one is whole; otherwise the walk is that from `innermost`.
  */
 static bool walk_around(struct walker *w, uint64_t cframe, uint64_t *innermost)
 {
@@ -468,7 +468,9 @@ static bool walk_around(struct walker *w, uint64_t cframe, uint64_t *innermost)
     return walk_from(w, first);
 }
 
-/* Whether frames at the end of the newest chunk changed since the first copy, but for the innermost one's instruction. */
+/*
+ * Whether frames at the end of the newest chunk changed since the first copy, ignoring the innermost one's instruction.
+ */
 static bool differs_from_twin(const struct walker *w, uint64_t innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;
@@ -491,21 +493,21 @@ static bool differs_from_twin(const struct walker *w, uint64_t innermost)
                                     marey__remote_u64(then, layout->frame.instruction)))
             return true;
         if (previous >= at)
-            return false; /* it leaves the chunk, or makes no sense, which the walk has seen */
+            return false; /* it leaves the chunk, or is invalid, which the walk detects */
         at = previous;
     }
     return false;
 }
 
 /*
- * ---- a thread that goes on while it is copied ----
+ * ---- a thread that keeps running while it is copied ----
  *
- * Its state is copied first and its frames slightly later, when another frame may run. So the state only says where to
- * look, and what is looked for is the frame that ran when the frames were copied: then all of the stack is of one point in time.
- * It is among the callers of the one that the state names, where that has returned, or among what that has called.
+ * Its state is copied first and its frames slightly later, when another frame may be running. So the state is only a
+ * hint for finding the frame that was running when the frames were copied: then the whole stack is from one time. It is
+ * one of the callers of the frame in the state, if that has returned, or one of its callees.
  */
 
-/* Up to 3.13 a frame says whether it runs; later one that has returned has no code any more. */
+/* Up to 3.13 a frame is marked while it runs; later, a frame that has returned has no code. */
 static bool is_marked(const struct marey__remote_layout *layout, const uint8_t *frame)
 {
     return layout->frame.stack_top != MAREY__REMOTE_ABSENT
@@ -513,7 +515,7 @@ static bool is_marked(const struct marey__remote_layout *layout, const uint8_t *
                : (marey__remote_u64(frame, layout->frame.code) & layout->frame.code_mask) != 0;
 }
 
-/* The frame at `at`, else the next caller of it that is marked, within one evaluation loop; 0: none. */
+/* The frame at `at`, else its nearest marked caller within one evaluation loop; 0: none. */
 static uint64_t find_caller(struct walker *w, uint64_t at)
 {
     const struct marey__remote_layout *layout = w->target->layout;
@@ -530,7 +532,7 @@ static uint64_t find_caller(struct walker *w, uint64_t at)
     return 0;
 }
 
-/* What the frame at `at` has called, in what was copied after it: the one that is marked, else any; 0: none. */
+/* The callee of the frame at `at` in the data copied after it: a marked one, else any; 0: none. */
 static uint64_t find_callee(struct walker *w, uint64_t at, bool *is_good)
 {
     const struct marey__remote_layout *layout = w->target->layout;
@@ -557,7 +559,7 @@ static uint64_t find_running(struct walker *w, uint64_t at)
     const uint64_t caller = find_caller(w, at);
     if (has_marks ? caller != 0 : caller == 0)
         return has_marks ? caller : at;
-    /* Not it and none of its callers runs: it has called. Later versions: one that is alive may have called. */
+    /* Neither it nor its callers are running: it has called. Later versions: a live frame may have called. */
     uint64_t found = has_marks ? at : caller;
     uint64_t next = found;
     for (unsigned n = 0; n < MAX_STEPS && next != 0; n++) {
@@ -571,7 +573,7 @@ static uint64_t find_running(struct walker *w, uint64_t at)
     return found;
 }
 
-/* Where the stack begins; false: it cannot be known. */
+/* Finds the innermost frame; false if that is impossible. */
 static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;
@@ -608,10 +610,10 @@ enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
     if (!is_still)
         innermost = find_running(&w, innermost);
     if (walk_from(&w, innermost)) {
-        if (w.around != 0) /* where to look when a loop within it begins */
+        if (w.around != 0) /* where to search when a nested loop begins */
             expect_cframe(&thread->places, w.around);
     } else if (!walk_around(&w, marey__remote_u64(state, layout->thread.frame), &innermost)) {
-        /* A chain that breaks off in a thread that moved is two stacks in one. */
+        /* A broken chain in a thread that moved mixes two stacks. */
         if (context->walk.n == 0 || (!is_still && !w.is_cut && !w.is_partial))
             return MAREY__WALK_REJECTED;
         *flags |= MAREY_SAMPLE_TRUNCATED;

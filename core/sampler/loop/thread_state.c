@@ -1,13 +1,13 @@
 /*
- * Whether a thread of another process runs, and what it waits for.
+ * Whether a thread of another process is running, and what it waits for.
  *
- *   schedstat   time on a processor, time in the queue, how often it got a processor: "123456 789 42"
- *   syscall     "running", or the number and arguments of the call that it waits in, stack pointer and program counter
- *   stat        the letter after the last ')', where `syscall` may not be read
+ *   schedstat   time on a CPU, time in the run queue, number of time slices: "123456 789 42"
+ *   syscall     "running", or the number and arguments of the blocking system call, stack pointer and program counter
+ *   stat        the letter after the last ')', if `syscall` is not readable
  *
- * `schedstat` is four times as cheap as the others. While its third number stays, a thread that slept sleeps on, so the
- * others are read only after it has changed. The first number of a running thread does not change between two ticks of the
- * kernel: by itself it means nothing.
+ * `schedstat` is four times as cheap as the others. While its third number is unchanged, a sleeping thread stays
+ * asleep, so the others are read only when it changes. The first number of a running thread does not change between two
+ * kernel ticks, so it means nothing alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "sampler/loop/internal.h"
 
-/* A thread that just ran is taken to run on for so long, which is far less than a tick. */
+/* A thread that just ran is assumed to keep running for this long, much less than a tick. */
 enum { FRESH_NS = 200000 };
 
 void marey__thread_files_init(struct marey__thread_files *files)
@@ -38,7 +38,7 @@ void marey__thread_files_fini(struct marey__thread_files *files, int *n_spare)
     close_kept(&files->syscall_fd, n_spare);
 }
 
-/* The bytes of a file of a thread, with a NUL; 0: there is none. Keeps it open when `n_spare` allows. */
+/* Reads a file of a thread, NUL-terminated; 0 if it does not exist. Keeps it open if `n_spare` permits. */
 static size_t read_kept(int *kept, pid_t pid, pid_t tid, const char *name, int *n_spare, char *out,
                         size_t size)
 {

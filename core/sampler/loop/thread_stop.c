@@ -1,17 +1,16 @@
 /*
- * Stops one thread briefly, and never for long.
+ * Stops one thread briefly.
  *
- * PTRACE_SEIZE and PTRACE_INTERRUPT send no signal, and when we die the kernel lets the thread go. What can come
- * instead of the stop that was asked for: a signal on its way to the thread, which is given back to it with
- * PTRACE_DETACH; a stop of its whole process (SIGSTOP, ctrl-Z), which stays one after PTRACE_DETACH; its end. A thread
- * that does not come to a stop (it waits for a disk, say) cannot be let go either until it does: it is remembered, and
- * looked after in each round.
+ * PTRACE_SEIZE and PTRACE_INTERRUPT send no signal, and if we die the kernel resumes the thread. Instead of the
+ * requested stop there may be: a signal on its way to the thread, which PTRACE_DETACH delivers; a stop of the whole
+ * process (SIGSTOP, ctrl-Z), which persists after PTRACE_DETACH; its exit. A thread that does not stop (it waits for a
+ * disk, say) cannot be detached until it does: it is remembered, and checked in each round.
  *
- * We wait for the stop in the kernel, which wakes us on the processor that the thread has just left; a nap instead
- * leaves it standing there, for milliseconds where processors are scarce. Waiting in the kernel is ended by a signal of
- * ours when it takes too long.
+ * We wait for the stop in the kernel, which wakes us on the CPU core that the thread has just left; sleeping instead
+ * would leave the thread stopped for milliseconds when cores are scarce. A signal of ours ends a wait that takes too
+ * long.
  *
- * The calling thread is the tracer: stop and go come from the same one.
+ * Stop and go must come from the same thread, the tracer.
  */
 #include <errno.h>
 #include <sched.h>
@@ -24,13 +23,13 @@
 #include "sampler/loop/internal.h"
 
 enum {
-    N_SPINS = 24, /* a thread on another processor stops within some microseconds */
+    N_SPINS = 24, /* a thread on another core stops within some microseconds */
 };
 
 /* ---- the signal that ends a wait ---- */
 
 static pthread_once_t signal_once = PTHREAD_ONCE_INIT;
-static int wake_signal; /* 0: there is none to be had. Stored once, before any use */
+static int wake_signal; /* 0: none available. Stored once, before any use */
 
 static void do_nothing(int sig)
 {
@@ -39,14 +38,16 @@ static void do_nothing(int sig)
 
 static void choose_signal(void)
 {
-    struct sigaction now, ours = {.sa_handler = do_nothing}; /* no SA_RESTART: it shall interrupt */
+    struct sigaction now, ours = {.sa_handler = do_nothing}; /* no SA_RESTART: it must interrupt */
     for (int sig = SIGRTMAX - 2; sig > SIGRTMIN && wake_signal == 0; sig--)
         if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_DFL &&
             sigaction(sig, &ours, NULL) == 0)
             wake_signal = sig;
 }
 
-/* A signal to this thread when patience ends, and every so often after, should the first come before the wait. */
+/*
+ * Sends a signal to this thread after the patience, and repeatedly after that, in case the first comes before the wait.
+ */
 static bool set_timer(struct marey__stops *stops, bool is_on)
 {
     if (!stops->has_timer) {
@@ -68,7 +69,7 @@ static bool set_timer(struct marey__stops *stops, bool is_on)
 
 /* ---- stopping ---- */
 
-/* Raise our priority, if allowed, while a thread is stopped for us: anything in between would take milliseconds. */
+/* Raises our priority, if permitted, while a thread is stopped: being preempted would cost milliseconds. */
 static void raise_priority(struct marey__stops *stops)
 {
     const struct sched_param first = {.sched_priority = 1};
@@ -83,8 +84,8 @@ static void raise_priority(struct marey__stops *stops)
 }
 
 /*
- * The flag stays: to clear SCHED_RESET_ON_FORK takes CAP_SYS_NICE, which those who may have a real-time priority by
- * RLIMIT_RTPRIO need not have. Where the priority cannot be given back, it is not raised again.
+ * The flag stays: clearing SCHED_RESET_ON_FORK requires CAP_SYS_NICE, which processes with RLIMIT_RTPRIO may lack. If
+ * the priority cannot be lowered, it is not raised again.
  */
 static void drop_priority(struct marey__stops *stops)
 {
@@ -95,14 +96,14 @@ static void drop_priority(struct marey__stops *stops)
     stops->has_no_priority = stops->is_raised;
 }
 
-/* Whether the thread is stopped, no matter which of our threads was notified. */
+/* Whether the thread is stopped, whichever of our threads was notified. */
 static bool is_stopped(pid_t tid)
 {
     unsigned long message;
     return ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message) == 0;
 }
 
-/* The signal that a stopped thread was about to take, when we were not notified. */
+/* The signal that a stopped thread was about to receive, if we were not notified. */
 static int signal_of(pid_t tid)
 {
     siginfo_t info;
@@ -110,7 +111,7 @@ static int signal_of(pid_t tid)
     return is_known && info.si_code >> 8 != PTRACE_EVENT_STOP ? info.si_signo : 0;
 }
 
-/* Whether the thread is the first of a process that we have started. */
+/* Whether the thread is the main thread of a process that we started. */
 static bool is_child_of_ours(pid_t tid)
 {
     char text[1024];
@@ -119,7 +120,10 @@ static bool is_child_of_ours(pid_t tid)
            marey__status_number(text, "\nPPid:", 10) == (uint64_t)getpid();
 }
 
-/* The thread has ended while we traced it, and waits to be reaped. How a child of ours ended is for the thread that waits for it. */
+/*
+ * The thread exited while we traced it, and is a zombie. The exit status of our child is left for the thread that waits
+ * for it.
+ */
 static void detach(pid_t tid)
 {
     int status;
@@ -128,8 +132,8 @@ static void detach(pid_t tid)
 }
 
 /*
- * What there is to say of a thread that was interrupted. `*sig` gets the signal that it was about to take, else 0. The
- * program's parent may wait for it in another of our threads and be notified of the stop in our place; hence is_stopped.
+ * The state of an interrupted thread. `*sig` gets the signal that it was about to receive, or 0. Another of our threads
+ * may wait for the program and be notified of the stop instead; hence is_stopped.
  */
 static enum marey__stopped ask(pid_t tid, bool shall_wait, int *sig)
 {
@@ -155,7 +159,7 @@ static enum marey__stopped await(struct marey__stops *stops, pid_t tid)
         const enum marey__stopped answer = ask(tid, false, &stops->signal);
         if (answer != MAREY__STOP_LATE)
             return answer;
-        stops->begin_ns = marey__clock_ns(CLOCK_MONOTONIC); /* so far it went on */
+        stops->begin_ns = marey__clock_ns(CLOCK_MONOTONIC); /* it was running until now */
     }
     if (!set_timer(stops, true))
         return MAREY__STOP_LATE;
@@ -167,7 +171,7 @@ static enum marey__stopped await(struct marey__stops *stops, pid_t tid)
 
 enum marey__stopped marey__thread_stop(struct marey__stops *stops, pid_t tid)
 {
-    /* Room first: a thread that is late must be remembered. */
+    /* Make room first: a late thread must be remembered. */
     if (!marey__grow(&stops->late, &stops->late_cap, stops->n_late + 1, sizeof *stops->late))
         return MAREY__STOP_FAILED;
     for (size_t i = 0; i < stops->n_late; i++)
@@ -182,7 +186,7 @@ enum marey__stopped marey__thread_stop(struct marey__stops *stops, pid_t tid)
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
         answer = await(stops, tid);
     else
-        ptrace(PTRACE_DETACH, tid, NULL, NULL); /* it has ended, and there is nothing to let go */
+        ptrace(PTRACE_DETACH, tid, NULL, NULL); /* it has exited: nothing to resume */
     if (answer == MAREY__STOP_LATE)
         stops->late[stops->n_late++].tid = tid;
     if (answer != MAREY__STOPPED)
@@ -214,7 +218,7 @@ static bool settle(pid_t tid)
 
 void marey__stops_settle(struct marey__stops *stops, bool is_last)
 {
-    /* When the tracing thread ends, the kernel detaches what is left; a second is for an orderly end. */
+    /* When the tracing thread exits, the kernel detaches the rest; a second allows an orderly end. */
     for (unsigned n = 0; n < 1000 && stops->n_late > 0; n++) {
         size_t kept = 0;
         for (size_t i = 0; i < stops->n_late; i++)

@@ -1,6 +1,6 @@
 /*
- * Why a process may not be read, and what to type. The kernel says EPERM and nothing else; what it looked at can be looked
- * at again: whose process it is, what Yama allows, which capabilities either has, filters of system calls, namespaces.
+ * Why a process may not be read, and the command that helps. The kernel returns only EPERM, so its checks are repeated
+ * here: the owner, Yama, capabilities, seccomp filters, namespaces.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static bool is_descendant(pid_t pid)
     return false;
 }
 
-/* Whether both live in the same user namespace; that of another may not be shown, which counts as the same. */
+/* Whether both are in the same user namespace; if that is not visible, assume so. */
 static bool shares_user_namespace(pid_t pid)
 {
     char path[64];
@@ -50,14 +50,14 @@ bool marey__permission_look(pid_t pid, struct marey__permission *out)
     out->capabilities = marey__status_number(text, "\nCapPrm:", 16);
     out->tracer = (pid_t)marey__status_number(text, "\nTracerPid:", 10);
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    /* The kernel gives the folder to root when the program may not be looked into. */
+    /* The kernel assigns the folder to root if the program is not dumpable. */
     out->is_undumpable = stat(path, &status) == 0 && status.st_uid != out->uid && status.st_uid == 0;
     out->is_descendant = is_descendant(pid);
     out->is_other_user_namespace = !shares_user_namespace(pid);
     return true;
 }
 
-/* What was typed, where that is one of the commands that read a process: the advice is to type it again. */
+/* The current command line if it reads a process: the advice is to repeat it. */
 static const char *own_command(char *out, size_t size)
 {
     static const char *const commands[] = {"attach", "stacks", "top", "watch"};

@@ -1,4 +1,4 @@
-/* Opening a process: who it is, where its Python is, which layout fits. */
+/* Opening a process: its identity, the location of its Python, and the layout. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -11,7 +11,10 @@ enum { FRAMES_TRIED = 64, YOUNG_MS = 500 };
 
 /* ---- a layout held against the process ---- */
 
-/* An interpreter, a thread state that points back to it, and code in its frames: nothing else looks like that. */
+/*
+ * Checks for an interpreter, a thread state that points back to it, and code in its frames: nothing else has that
+ * structure.
+ */
 static marey_status prove(struct marey__remote *remote)
 {
     const struct marey__remote_layout *const layout = &remote->layout;
@@ -46,7 +49,7 @@ marey_status marey__remote_fail_too_old(const struct marey__remote *remote, uint
                        (int)remote->process.pid, version >> 24, version >> 16 & 255);
 }
 
-/* Find a layout for what was found and hold it against the process. */
+/* Finds a layout for the version and checks it against the process. */
 static marey_status choose_layout(struct marey__remote *remote, uint32_t version)
 {
     if (!marey__remote_layout_fixed(version, &remote->layout)) {
@@ -83,8 +86,8 @@ void marey__remote_close(struct marey__remote *remote)
 }
 
 /*
- * Asked by a read where nothing is mapped, which fails in one way when reading is allowed and in another when it is not:
- * what the process has mapped may be shown to those who may not read it (Yama). A filter of system calls may leave the file.
+ * Tested by reading an unmapped address, which fails with a different error if reading is not permitted: mappings may
+ * be visible without that permission (Yama). A seccomp filter may leave only /proc/PID/mem.
  */
 static marey_status may_read(struct marey__remote *remote)
 {
@@ -102,7 +105,7 @@ static marey_status may_read(struct marey__remote *remote)
 
 static marey_status try_once(struct marey__remote *remote, const struct marey__remote *parent)
 {
-    /* A child that was forked has all of it where its parent has; one that began another program since has not. */
+    /* In a forked child everything has the same address as in its parent, unless it called exec. */
     if (parent != NULL) {
         remote->found = parent->found;
         remote->layout = parent->layout;
@@ -115,7 +118,7 @@ static marey_status try_once(struct marey__remote *remote, const struct marey__r
     return choose_layout(remote, remote->found.version);
 }
 
-/* Milliseconds since the process began; programs that are this young may not be what they will be. */
+/* Milliseconds since the process started; a very new one may still call exec. */
 static bool is_young(const struct marey__remote *remote)
 {
     struct timespec now;

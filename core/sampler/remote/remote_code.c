@@ -1,39 +1,38 @@
 /*
- * Code objects by address: their names, files, and which line an instruction belongs to. Read once and
- * remembered.
+ * Code objects by address: names, files, and the lines of instructions. Read once and cached.
  *
- * Addresses are used again: programs that make code while they run (exec, notebooks, compilers of graphs) free one code
- * object and get the next at the same place. So each one that is asked for is looked at again after a tenth of a second:
- * the object's own pointers, the head of its name and of its table of lines, all of them in one read. Only pointers would
- * not do, since a freed name of the same length leaves its place to the next name, too.
+ * Addresses are reused: programs that generate code (exec, notebooks, graph compilers) free one code object and get the
+ * next at the same address. So each cached object is rechecked after a tenth of a second: its pointers, and the first
+ * bytes of its name and line table, all in one read. Pointers are not enough, since a freed name of the same length may
+ * be replaced by the next name.
  */
 #include "sampler/remote/internal.h"
 
 enum {
     EPOCH_NS = 100000000,
-    CODE_MAX = 1024,       /* bytes of a code object that are ever looked at */
-    NAME_CHARS = 4000,     /* of a name or a path; the rest is cut */
-    TABLE_MAX = 16 << 20,  /* bytes of a table of lines; longer ones give no lines */
-    HEAD = 16,             /* bytes of a name's or a table's head that are compared */
-    CHECKED_AT_ONCE = 200, /* code objects, in one call of four spans each */
-    KEPT = 20000,          /* code objects that are remembered for long */
+    CODE_MAX = 1024,       /* bytes of a code object that are read at most */
+    NAME_CHARS = 4000,     /* of a name or path; truncated beyond */
+    TABLE_MAX = 16 << 20,  /* bytes of a line table; larger ones give no lines */
+    HEAD = 16,             /* leading bytes of a name or table that are compared */
+    CHECKED_AT_ONCE = 200, /* code objects per call, four spans each */
+    KEPT = 20000,          /* code objects cached for long */
 };
 
-/* What is compared to detect another code object at the same address. */
+/* Fingerprint to detect another code object at the same address. */
 struct print {
-    uint64_t type, file, name, qualname, table, first_line; /* no gaps: compared as bytes */
+    uint64_t type, file, name, qualname, table, first_line; /* no padding: compared as bytes */
     uint8_t name_head[HEAD], qualname_head[HEAD], table_head[HEAD];
 };
 
 struct marey__remote_code_entry {
-    struct marey__remote_code code; /* first: callers have this one */
+    struct marey__remote_code code; /* first member: callers get a pointer to it */
     struct print print;
-    uint8_t *table; /* as read; NULL when it could not be, or was decoded */
+    uint8_t *table; /* as read; NULL if it could not be read, or was decoded */
     size_t n_table;
-    bool is_one_line; /* the table is there and empty, as that of a lambda before 3.10 */
+    bool is_one_line; /* the table exists but is empty, as for a lambda before 3.10 */
     struct marey__remote_line_run *runs;
     size_t n_runs;
-    uint32_t n_bytecode; /* 0: not known */
+    uint32_t n_bytecode; /* 0: unknown */
     uint32_t checked_epoch, used_epoch;
     struct marey__remote_code_entry *next_retired;
 };
@@ -106,7 +105,7 @@ static void print_of(const struct marey__remote_layout *layout, const uint8_t *b
     };
 }
 
-/* The spans with which a print is made whole; each is there once the object has its pointers. */
+/* The spans that complete a print, once it has the object's pointers. */
 static size_t head_spans(const struct marey__remote_layout *layout, struct print *print,
                          struct marey__remote_span *out)
 {
@@ -116,7 +115,7 @@ static size_t head_spans(const struct marey__remote_layout *layout, struct print
     if (print->qualname != 0)
         out[n++] = (struct marey__remote_span){print->qualname + layout->unicode.length,
                                                print->qualname_head, HEAD};
-    /* A bytes object has its length and a hash before its bytes: length, and what follows. */
+    /* In a bytes object, the length and a hash precede the bytes: read both. */
     out[n++] =
         (struct marey__remote_span){print->table + layout->bytes.size, print->table_head, HEAD};
     return n;
@@ -145,7 +144,7 @@ static char *take_string(struct marey__remote *remote, uint64_t address)
     return text.data;
 }
 
-/* The table of lines. Without it, or without memory for it, lines are unknown and nothing else is lost. */
+/* Reads the line table. If that fails, only lines are unknown. */
 static void take_table(struct marey__remote *remote, struct marey__remote_code_entry *entry)
 {
     uint64_t size;
@@ -167,7 +166,7 @@ static void take_table(struct marey__remote *remote, struct marey__remote_code_e
     }
 }
 
-/* Read the object at `address`; NULL when it is not a code object. */
+/* Reads the object at `address`; NULL if it is not a code object. */
 static struct marey__remote_code_entry *read_entry(struct marey__remote *remote, uint64_t address)
 {
     const struct marey__remote_layout *const layout = &remote->layout;
@@ -181,7 +180,7 @@ static struct marey__remote_code_entry *read_entry(struct marey__remote *remote,
     if (!is_code(remote, address, &print))
         return NULL;
     const size_t n = head_spans(layout, &print, spans);
-    if (marey__remote_read_spans(remote, spans, n) < n) /* not unreadable as such: see below */
+    if (marey__remote_read_spans(remote, spans, n) < n) /* may still be valid: see below */
         memset(print.table_head, 0, sizeof print.table_head);
     struct marey__remote_code_entry *const entry = marey__calloc(1, sizeof *entry);
     if (entry == NULL)
@@ -211,7 +210,7 @@ static bool is_equal(const struct marey__remote_code_entry *a,
            memcmp(a->print.table_head, b->print.table_head, HEAD) == 0;
 }
 
-/* The object at the address takes the slot; the one from before is kept aside, unless nothing but its head changed. */
+/* Stores the object in its slot; the previous one is retired unless only its head changed. */
 static struct marey__remote_code_entry *put_entry(struct marey__remote *remote, uint64_t address)
 {
     struct marey__remote_codes *const codes = &remote->codes;
@@ -250,7 +249,7 @@ static uint32_t epoch_of(struct marey__remote_codes *codes)
     return codes->epoch;
 }
 
-/* Some entries, at most CHECKED_AT_ONCE, against the memory now; those that differ are read anew. */
+/* Checks at most CHECKED_AT_ONCE entries against memory; rereads those that differ. */
 static void check(struct marey__remote *remote, struct marey__remote_code_entry *const *entries,
                   size_t n)
 {
@@ -260,7 +259,7 @@ static void check(struct marey__remote *remote, struct marey__remote_code_entry 
     uint8_t *const bytes = marey__alloc(n * layout->code.size);
     size_t n_spans = 0;
     for (size_t i = 0; prints != NULL && bytes != NULL && i < n; i++) {
-        prints[i] = entries[i]->print; /* its pointers: should they differ, the heads do not matter */
+        prints[i] = entries[i]->print; /* its pointers: if they changed, the heads do not matter */
         spans[n_spans++] = (struct marey__remote_span){
             entries[i]->code.address, bytes + i * layout->code.size, layout->code.size};
         n_spans += head_spans(layout, &prints[i], spans + n_spans);
@@ -304,7 +303,7 @@ void marey__remote_check_codes(struct marey__remote *remote, const uint64_t *add
         check(remote, some, n_some);
 }
 
-/* All that were used in the epoch that ended, in few calls. */
+/* Checks all entries used in the last epoch, with few calls. */
 static void check_used(struct marey__remote *remote, uint32_t epoch)
 {
     struct marey__remote_code_entry *some[CHECKED_AT_ONCE];
@@ -329,7 +328,7 @@ struct marey__remote_code *marey__remote_code(struct marey__remote *remote, uint
     if (entry != NULL && entry->checked_epoch != epoch) {
         check(remote, &entry, 1);
         entry = codes->slots[slot_of(codes, address)];
-        if (entry->checked_epoch != epoch) /* it is gone, and nothing else is there */
+        if (entry->checked_epoch != epoch) /* it is gone, and not replaced */
             return NULL;
     }
     if (entry == NULL)
@@ -363,7 +362,7 @@ void marey__remote_forget(struct marey__remote *remote)
 
 /* ---- lines ---- */
 
-/* Where in the bytecode an instruction is, in bytes; -1: before the first one; -2: it is not in there. */
+/* The offset of an instruction in the bytecode, in bytes; -1: before the first; -2: outside. */
 static int64_t offset_of(struct marey__remote *remote, const struct marey__remote_code_entry *entry,
                          uint64_t instruction, uint32_t tlbc_index)
 {
@@ -373,7 +372,7 @@ static int64_t offset_of(struct marey__remote *remote, const struct marey__remot
         return lasti < 0 ? -1 : 2 * lasti;
     }
     uint64_t base = entry->code.address + layout->code.bytecode, copies;
-    /* A thread of a free-threaded build may run its own copy: pointers after a count, by the thread's index. */
+    /* Threads of a free-threaded build may run copies: an array of pointers after a count, indexed by thread. */
     if (tlbc_index != 0 && layout->code.tlbc != MAREY__REMOTE_ABSENT && tlbc_index < 1 << 20 &&
         (!marey__remote_read_u64(remote, entry->code.address + layout->code.tlbc, &copies) ||
          !marey__remote_read_u64(remote, copies + 8 + 8ull * tlbc_index, &base)))

@@ -1,8 +1,8 @@
 /*
- * Finds Python's state in a process: the symbol _PyRuntime of its program, of a libpython, or of any other file it
- * has mapped, as programs have that embed Python. A file is opened as the process sees it (/proc/PID/exe, /proc/PID/root),
- * so that containers do not matter, and believed when its first page is the one that is mapped: after an upgrade another
- * file has the name. Where no file helps (deleted, stripped of its symbols), memory is searched (remote_scan.c).
+ * Finds Python's state in a process: the symbol _PyRuntime of its program, of a libpython, or of any other mapped file,
+ * as in programs that embed Python. Files are opened through the process (/proc/PID/exe, /proc/PID/root), so that
+ * containers do not matter, and trusted if their first page matches the mapped one: after an upgrade another file has
+ * the name. If no file helps (deleted, stripped), memory is scanned (remote_scan.c).
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 enum { PAGE = 4096 };
 
-/* A file of the process, mapped here. */
+/* A file of the process, mapped in our process. */
 struct file {
     void *bytes;
     size_t len;
@@ -51,7 +51,10 @@ static bool open_file(struct marey__remote *remote, const struct marey__remote_m
         if (open_path(remote, map, path, out))
             return true;
     }
-    /* As the process names it; as we would, when it only changed its root; by the mapping itself, which asks for rights. */
+    /*
+     * By the process's path; by our path, if it only changed its root; by the mapping itself, which requires
+     * privileges.
+     */
     snprintf(path, sizeof path, "/proc/%d/root%s", pid, map->path);
     if (open_path(remote, map, path, out) || open_path(remote, map, map->path, out))
         return true;
@@ -60,21 +63,21 @@ static bool open_file(struct marey__remote *remote, const struct marey__remote_m
     return open_path(remote, map, path, out);
 }
 
-/* The address in the process of an object of the file, by name; 0: none. */
+/* The address in the process of a symbol of the file; 0 if missing. */
 static uint64_t symbol_of(const struct file *file, uint64_t bias, const char *name, bool is_thorough)
 {
     uint64_t value;
     return marey__elf_find(file->bytes, file->len, name, is_thorough, &value) ? value + bias : 0;
 }
 
-/* The address in the process of a section of the file; 0: it has none. */
+/* The address in the process of a section of the file; 0 if missing. */
 static uint64_t section_of(const struct file *file, uint64_t bias, const char *name)
 {
     uint64_t at, n_bytes;
     return marey__elf_section(file->bytes, file->len, name, &at, &n_bytes) ? at + bias : 0;
 }
 
-/* What one file has, which is likely to have it or one of many; false when it is no Python. */
+/* Searches one file, `is_likely` to be Python or one of many; false if it is not Python. */
 static bool look_into(struct marey__remote *remote, const struct marey__remote_map *map,
                       bool is_program, bool is_likely, struct marey__remote_found *out)
 {
@@ -85,7 +88,7 @@ static bool look_into(struct marey__remote *remote, const struct marey__remote_m
     *out = (struct marey__remote_found){0};
     if (marey__elf_first_address(file.bytes, file.len, &first)) {
         const uint64_t bias = map->begin - first;
-        /* Programs other than Python may have mapped hundreds of files with long tables, which are not searched. */
+        /* Other programs may have mapped hundreds of files with long symbol tables: do not search those. */
         out->runtime = symbol_of(&file, bias, "_PyRuntime", is_likely);
         if (out->runtime == 0)
             out->runtime = section_of(&file, bias, ".PyRuntime");
@@ -102,7 +105,7 @@ static bool look_into(struct marey__remote *remote, const struct marey__remote_m
     return out->runtime != 0;
 }
 
-/* "python3.11", "libpython3.11.so.1.0": 0x030b0000; 0 when the name does not say. */
+/* "python3.11", "libpython3.11.so.1.0": 0x030b0000; 0 for other names. */
 static uint32_t version_of_name(const char *path)
 {
     const char *const at = strstr(marey__base_name(path), "python3.");
@@ -112,7 +115,9 @@ static uint32_t version_of_name(const char *path)
     return 0x03000000u | (uint32_t)minor << 16;
 }
 
-/* Of a file that has no Py_Version: by the text of the build, which knows the patch; else by the file's name. */
+/*
+ * The version for files without Py_Version: from the build's text, which includes the patch; else from the file's name.
+ */
 static uint32_t version_by_text(struct marey__remote *remote, const struct marey__remote_maps *maps,
                                 const char *path)
 {
@@ -133,7 +138,7 @@ static void read_program_path(pid_t pid, char *out, size_t size)
         out[n - (sizeof deleted - 1)] = '\0';
 }
 
-/* The start of each file, the program first, then what is called libpython, then all others. */
+/* Searches the start of each file: the program first, then libpython, then all others. */
 static bool search_files(struct marey__remote *remote, const struct marey__remote_maps *maps,
                          struct marey__remote_found *out)
 {
@@ -163,7 +168,7 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
     read_program_path(remote->process.pid, maps.program, sizeof maps.program);
     bool is_found = search_files(remote, &maps, out);
     uint32_t too_old = 0;
-    /* Files that are gone, or say nothing: the names of the files of a Python still say what they are. */
+    /* If files are missing or have no symbols, their names still identify a Python. */
     for (size_t i = 0; !is_found && i < maps.n; i++) {
         const char *const path = maps.maps[i].path;
         const bool is_next = i > 0 && strcmp(path, maps.maps[i - 1].path) == 0;

@@ -1,10 +1,10 @@
 /*
  * The offsets of fields in CPython's structs.
  *
- * 3.10 to 3.12: what offsetof() gave with the headers of each version. tests/unit/test_remote.c checks them with running
- * Pythons. From 3.13 on _PyRuntime begins with a table of offsets (_Py_DebugOffsets): a cookie, the version, whether it is
- * free-threaded, then words. Their order differs from one minor version to the next. The offsets that it leaves out are
- * here too. Each value of the table is checked before use.
+ * 3.10 to 3.12: constants from offsetof() with the headers of each version. tests/unit/test_remote.c checks them with
+ * running Pythons. From 3.13 on _PyRuntime begins with a table of offsets (_Py_DebugOffsets): a cookie, the version,
+ * whether it is free-threaded, then words. Their order differs between minor versions. Offsets missing there are
+ * defined here. Each value of the table is checked before use.
  */
 #include "sampler/remote/internal.h"
 
@@ -29,7 +29,10 @@ static void set(struct marey__remote_layout *out, uint32_t member, uint32_t valu
 
 /* ---- 3.10 to 3.12 ---- */
 
-/* The GIL of 3.10 and 3.11 is in the runtime with two mutexes, of 40 bytes on x86-64 and 48 on aarch64, before one field. */
+/*
+ * The GIL of 3.10 and 3.11 is in the runtime; before one of its fields are two mutexes, of 40 bytes on x86-64 and 48 on
+ * aarch64.
+ */
 #ifdef __aarch64__
 enum { MORE = 16 };
 #else
@@ -37,7 +40,7 @@ enum { MORE = 0 };
 #endif
 
 static const struct {
-    uint32_t member, offsets[3]; /* of 3.10, 3.11 and 3.12 */
+    uint32_t member, offsets[3]; /* for 3.10, 3.11 and 3.12 */
 } fixed[] = {
     {AT(runtime.interpreters_head), {32, 40, 40}},
     {AT(runtime.tstate_current), {568 + MORE, 576 + MORE, NO}},
@@ -127,14 +130,14 @@ enum {
 
 static const char cookie[8] = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'};
 
-/* The table's fields: their places in it by version, the member of the layout to set, and what the value must fit into. */
+/* The table's fields: their offsets in it by version, the layout member to set, and the limit of the value. */
 struct field {
     const char *name;
-    uint32_t at[3]; /* in bytes, for 3.13, 3.14 and 3.15; NO: absent */
+    uint32_t at[3]; /* bytes, for 3.13, 3.14 and 3.15; NO: absent */
     uint32_t out, n_bytes;
-    uint32_t within, limit; /* the member with the size of the struct, else (0) a constant */
-    uint32_t least;         /* of a size */
-    bool is_free_threaded;  /* has a meaning in these builds only */
+    uint32_t within, limit; /* the member with the size of the struct, or if 0 a constant */
+    uint32_t least;         /* minimum of a size */
+    bool is_free_threaded;  /* only for these builds */
 };
 #define SIZE(member, least, most) AT(member), 0, 0, most, least, false
 #define PART(member, least) AT(member), 0, AT(member), 0, least, false
@@ -145,7 +148,7 @@ struct field {
 #define FREE_THREADED(group, member, n_bytes) AT(group.member), n_bytes, AT(group.size), 0, 0, true
 
 /*
- * Sizes come before the fields that they limit. A frame is read up to its locals and a code object up to its bytecode: PART
+ * Sizes precede the fields that they limit. A frame is read up to its locals and a code object up to its bytecode: PART
  * replaces the size of the struct.
  */
 static const struct field fields[] = {
@@ -187,12 +190,12 @@ static const struct field fields[] = {
     {"code_object.co_tlbc", {NO, 392, 456}, FREE_THREADED(code, tlbc, 8)},
 };
 
-/* Offsets that the table leaves out, or has only in later versions. */
+/* Offsets missing in the table, or only in later versions of it. */
 static const struct version {
     uint32_t minor;
     uint32_t exc_info, exc_state, current_exception, cached_keys, stack_top;
     uint64_t code_mask;
-    uint32_t gc, gc_collecting; /* places in the table */
+    uint32_t gc, gc_collecting; /* offsets in the table */
 } versions[] = {
     {13, 120, 256, 112, 880, 64, UINT64_MAX, 80, 576},
     {14, 120, 256, 112, 880, NO, ~(uint64_t)3, 88, 656},
@@ -201,10 +204,10 @@ static const struct version {
 
 struct table {
     uint8_t bytes[TABLE_MAX];
-    const char *wrong; /* the first field that made no sense */
+    const char *wrong; /* the first invalid field */
 };
 
-/* An offset or a size out of the table; the first that cannot be right goes to `wrong`. */
+/* Reads an offset or a size from the table; the first invalid one is recorded in `wrong`. */
 static uint32_t word(struct table *table, uint32_t at, uint32_t n_bytes, uint32_t limit,
                      const char *what)
 {
@@ -236,7 +239,7 @@ static void take_fields(struct table *table, size_t version, struct marey__remot
     }
 }
 
-/* An object's header is 16 bytes longer in free-threaded builds, and the GIL's struct begins with another field. */
+/* In free-threaded builds an object's header is 16 bytes longer, and the GIL's struct begins with an extra field. */
 static void take_rest(struct table *table, const struct version *version,
                       struct marey__remote_layout *out)
 {
@@ -245,7 +248,7 @@ static void take_rest(struct table *table, const struct version *version,
     const uint32_t collecting =
         word(table, version->gc_collecting, 4, INTERPRETER_MAX / 2, "gc.collecting");
     out->interpreter.gc_collecting = gc != NO && collecting != NO ? gc + collecting : NO;
-    /* The live top of the newest chunk is the word after the pointer to that chunk. */
+    /* The current top of the newest chunk is the word after the pointer to that chunk. */
     const uint32_t chunk = out->thread.datastack_chunk;
     out->thread.datastack_top = chunk != NO ? chunk + 8 : NO;
     if (out->thread.size >= version->exc_state + 16 && out->thread.size >= version->exc_info + 8) {
@@ -260,7 +263,7 @@ static void take_rest(struct table *table, const struct version *version,
     out->frame.code_mask = version->code_mask;
     out->code.bytecode = out->code.size;
     out->code.type = out->object.type;
-    /* After the header of a string that is not ASCII: a length and a pointer to its UTF-8. */
+    /* The header of a non-ASCII string ends with a length and a pointer to its UTF-8. */
     out->unicode.compact_size = out->unicode.ascii_size + 16;
     out->chunk.previous = 0;
     out->chunk.size = 8;
@@ -290,7 +293,7 @@ marey_status marey__remote_layout_described(struct marey__remote *remote,
     clear(out, (uint32_t)version);
     out->is_free_threaded = marey__remote_u64(table.bytes, 16) != 0;
     const uint32_t minor = version >> 16 & 0xff;
-    size_t i = 0; /* an unknown newer minor: try the newest */
+    size_t i = 0; /* unknown newer minor version: try the newest layout */
     while (i + 1 < MAREY__COUNT_OF(versions) && versions[i].minor < minor)
         i++;
     take_fields(&table, i, out);

@@ -1,4 +1,7 @@
-/* Line tables of 3.10 and of 3.11 and later, each decoded once into runs of equal lines. Invalid ones end at the fault. */
+/*
+ * Line tables of 3.10, and of 3.11 and later, decoded once into runs of equal lines. Decoding an invalid one stops at
+ * the fault.
+ */
 #include "sampler/remote/internal.h"
 
 struct cursor {
@@ -17,7 +20,7 @@ static void put(struct runs *runs, uint64_t begin, int64_t line)
     struct marey__remote_line_run *const last = runs->n > 0 ? &runs->runs[runs->n - 1] : NULL;
     if (runs->failed || begin > UINT32_MAX || (last != NULL && last->line == known))
         return;
-    if (last != NULL && last->begin == begin) { /* the one before was empty */
+    if (last != NULL && last->begin == begin) { /* the previous one was empty */
         last->line = known;
         return;
     }
@@ -25,7 +28,7 @@ static void put(struct runs *runs, uint64_t begin, int64_t line)
                                 (struct marey__remote_line_run){(uint32_t)begin, known});
 }
 
-/* 3.10: pairs of how far the entry reaches and the signed step to its line; -128 is a reach without any line. */
+/* 3.10: pairs of the entry's length and the signed line delta; -128 means no line. */
 static void decode_linetable(struct cursor in, int64_t line, struct runs *out)
 {
     uint64_t address = 0;
@@ -59,7 +62,7 @@ static int64_t take_signed_varint(struct cursor *in)
     return (value & 1) != 0 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* From 3.11 on: entries with a kind and a length in units of two bytes, then what the kind has. */
+/* From 3.11 on: entries with a kind and a length in two-byte units, then data by kind. */
 static void decode_locations(struct cursor in, int64_t line, struct runs *out)
 {
     uint64_t address = 0;
@@ -71,14 +74,14 @@ static void decode_locations(struct cursor in, int64_t line, struct runs *out)
             has_line = false;
         } else if (kind == 14 || kind == 13) {
             const int64_t step = take_signed_varint(&in);
-            /* Unsigned, so that a senseless sum cannot overflow. */
+            /* Unsigned, so that an invalid sum cannot overflow. */
             line = (int64_t)((uint64_t)line + (uint64_t)step);
         } else if (kind >= 10) {
             line = (int64_t)((uint64_t)line + (kind - 10));
         }
         put(out, address, has_line ? line : 0);
         address += 2 * ((head & 7u) + 1);
-        /* Columns are of no use here; each entry begins with the one kind of byte that has its highest bit set. */
+        /* Skips columns; only the first byte of an entry has its highest bit set. */
         while (in.at < in.end && (*in.at & 128) == 0)
             in.at++;
     }

@@ -1,11 +1,11 @@
-/* The mappings of a process, by /proc/PID/maps. Names of files in it may hold anything but a line's end. */
+/* The mappings of a process, from /proc/PID/maps. File names may contain anything but a newline. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "sampler/remote/internal.h"
 
-/* A number of at most 64 bits and the character after it. */
+/* Parses a number of at most 64 bits and the character after it. */
 static bool take_hex(const char **at, char next, uint64_t *out)
 {
     const char *const begin = *at;
@@ -24,7 +24,7 @@ static bool take_hex(const char **at, char next, uint64_t *out)
     return *at != begin && *(*at)++ == next;
 }
 
-/* "begin-end rwxp offset major:minor inode   path"; `line` ends in a NUL. */
+/* "begin-end rwxp offset major:minor inode path"; `line` is NUL-terminated. */
 static bool parse_line(char *line, struct marey__remote_map *out)
 {
     static const char deleted[] = " (deleted)";
@@ -55,12 +55,12 @@ bool marey__remote_maps_parse(struct marey__remote_maps *out)
     marey__buf_put(&out->text, "", 1);
     if (out->text.failed)
         return false;
-    /* A last line without an end was cut. */
+    /* A last line without newline was truncated. */
     for (char *line = out->text.data, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = '\0';
         if (!marey__grow(&out->maps, &out->cap, out->n + 1, sizeof *out->maps))
             return false;
-        /* The kernel lists them in order. */
+        /* The kernel sorts them. */
         if (parse_line(line, &out->maps[out->n]) &&
             (out->n == 0 || out->maps[out->n - 1].end <= out->maps[out->n].begin))
             out->n++;

@@ -1,4 +1,4 @@
-/* Bytes of another process: process_vm_readv, or /proc/PID/mem where a filter of system calls forbids that one. */
+/* Bytes of another process: process_vm_readv, or /proc/PID/mem if a seccomp filter forbids that. */
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ static size_t read_by_file(struct marey__remote *remote, const struct marey__rem
     return n;
 }
 
-/* How many of `n` spans the first `n_bytes` bytes fill. */
+/* How many of `n` spans are covered by the first `n_bytes` bytes. */
 static size_t whole_spans(const struct marey__remote_span *spans, size_t n, size_t n_bytes)
 {
     for (size_t i = 0; i < n; i++) {
@@ -79,7 +79,7 @@ struct marey__remote_reads marey__remote_reads(const struct marey__remote *remot
 
 bool marey__remote_read_text(struct marey__remote *remote, uint64_t at, char *to, size_t cap)
 {
-    /* It may end shortly before a page that is not there, so no more is read than up to the next page. */
+    /* The string may end just before an unmapped page, so read at most up to the next page boundary. */
     for (size_t len = 0; len < cap;) {
         const size_t some = MAREY__MIN(cap - len, (size_t)(4096 - (at + len) % 4096));
         if (!marey__remote_read(remote, at + len, to + len, some))

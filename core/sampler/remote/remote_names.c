@@ -1,4 +1,4 @@
-/* Names of threads as the program gave them: what is in threading._active, by the thread's ident. */
+/* Thread names set by the program: the entries of threading._active, by ident. */
 #include "sampler/remote/internal.h"
 
 enum { AGAIN_NS = 500000000, NAMES_MAX = 65536, NAME_CHARS = 200, INTERPRETERS_MAX = 64 };
@@ -28,7 +28,7 @@ static bool take_thread(void *ctx, const struct marey__remote_entry *entry)
     return true;
 }
 
-/* interpreter -> sys.modules -> threading -> its dict -> _active; 0 when threading was not imported. */
+/* interpreter -> sys.modules -> threading -> its dict -> _active; 0 if threading is not imported. */
 static uint64_t active_of(struct marey__remote *remote, uint64_t interpreter)
 {
     const struct marey__remote_layout *const layout = &remote->layout;
@@ -46,7 +46,7 @@ static void walk(struct marey__remote *remote)
     uint64_t interpreters[INTERPRETERS_MAX];
     struct marey__remote_threads *const threads = &remote->threads;
     forget(threads);
-    /* One interpreter is usual: then the dict is found once, and it stays where it is. */
+    /* With one interpreter, the usual case, the dict is searched once, and does not move. */
     if (threads->active != 0 && marey__remote_is_type(remote, threads->active, "dict") &&
         marey__remote_dict_each(remote, threads->active, take_thread, remote))
         return;

@@ -1,23 +1,23 @@
 /*
- * A few of Python's objects, walked from outside: dicts, and the attributes of plain instances. Each version keeps them its
- * own way: keys in a table with an index before it, values beside the keys or, where instances of a class share keys, in an
- * array of their own that hangs off the instance or lies in it.
+ * Python objects read from outside: dicts, and the attributes of plain instances. The format depends on the version:
+ * keys are in a table after an index; values are beside the keys or, if instances of a class share keys, in a separate
+ * array that the instance points to or embeds.
  */
 #include "sampler/remote/internal.h"
 
 enum {
-    ENTRIES_MAX = 1 << 15, /* of one dict; sys.modules has thousands */
-    AT_ONCE = 512,         /* entries, and their keys, in one read */
-    KEY_HEAD = 96,         /* bytes of a key that are read to compare it */
+    ENTRIES_MAX = 1 << 15, /* per dict; sys.modules has thousands */
+    AT_ONCE = 512,         /* entries per read, including keys */
+    KEY_HEAD = 96,         /* bytes of a key read for comparison */
     TYPE_MANAGED_DICT = 1 << 4,
     TYPE_INLINE_VALUES = 1 << 2,
 };
 
 /* The layout of a dict's keys. */
 struct keys {
-    uint64_t entries; /* the address of the first */
+    uint64_t entries; /* address of the first */
     size_t n;
-    size_t n_bytes; /* of an entry */
+    size_t n_bytes; /* per entry */
     bool has_hash;
 };
 
@@ -26,7 +26,7 @@ static unsigned minor_of(const struct marey__remote *remote)
     return remote->layout.version >> 16 & 255;
 }
 
-/* The size of any object's header; fields after it move with it. */
+/* The size of an object header, which shifts the fields after it. */
 static uint32_t header_of(const struct marey__remote *remote)
 {
     return remote->layout.object.type + 8;
@@ -58,7 +58,7 @@ static bool read_keys(struct marey__remote *remote, uint64_t at, struct keys *ou
     return n <= ENTRIES_MAX;
 }
 
-/* Some entries from `first` on: their keys, and their values unless these are elsewhere. */
+/* Reads entries from `first` on: their keys, and their values unless stored elsewhere. */
 static size_t read_entries(struct marey__remote *remote, const struct keys *keys, size_t first,
                            struct marey__remote_entry *out)
 {
@@ -77,7 +77,7 @@ static size_t read_entries(struct marey__remote *remote, const struct keys *keys
     return n;
 }
 
-/* The keys of a dict, and where the values are of one with shared keys; 0: in its entries. */
+/* Reads the keys of a dict; `values` gets the address of split values, or 0 if they are in the entries. */
 static bool read_dict(struct marey__remote *remote, uint64_t dict, struct keys *keys, uint64_t *values)
 {
     uint8_t head[64];
@@ -116,7 +116,7 @@ bool marey__remote_dict_each(struct marey__remote *remote, uint64_t dict, marey_
 
 /* ---- by name ---- */
 
-/* Which of `n` keys is the ASCII string `name`; `n` for none. All of them in one read where they all can be. */
+/* The index of the ASCII key `name` among `n`; `n` if it is missing. Reads all keys at once if possible. */
 static size_t find_key(struct marey__remote *remote, const struct marey__remote_entry *entries,
                        size_t n, const char *name)
 {
@@ -130,7 +130,7 @@ static size_t find_key(struct marey__remote *remote, const struct marey__remote_
             which[n_spans] = i;
             spans[n_spans++] = (struct marey__remote_span){entries[i].key, heads[i], n_bytes};
         }
-    for (size_t done = 0; done < n_spans; done++) /* a key at the end of what is mapped is left out */
+    for (size_t done = 0; done < n_spans; done++) /* skip a key at the end of a mapping */
         done += marey__remote_read_spans(remote, spans + done, n_spans - done);
     for (size_t s = 0; s < n_spans; s++) {
         const uint8_t *const head = heads[which[s]];
@@ -141,7 +141,7 @@ static size_t find_key(struct marey__remote *remote, const struct marey__remote_
     return n;
 }
 
-/* The number of the key `name` among `keys`, and its value there; false when there is none. */
+/* Finds the key `name`: its index and value; false if it is missing. */
 static bool find_name(struct marey__remote *remote, const struct keys *keys, const char *name,
                       size_t *number, uint64_t *value)
 {
@@ -175,7 +175,7 @@ uint64_t marey__remote_dict_get(struct marey__remote *remote, uint64_t dict, con
 
 /* ---- attributes of instances ---- */
 
-/* Where an instance keeps its own: a dict, or values by the keys of its class. Both 0 when neither is known. */
+/* Where an instance stores attributes: a dict, or values for its class's keys. Both 0 if unknown. */
 struct store {
     uint64_t dict, values;
 };

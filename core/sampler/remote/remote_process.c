@@ -1,4 +1,4 @@
-/* Who a process is, by /proc: parent, start, arguments, rank; and whether it still is. */
+/* Identity of a process from /proc: parent, start time, arguments, rank; and whether it is still the same. */
 #include <inttypes.h>
 
 #include "record/internal.h"
@@ -25,7 +25,7 @@ static void take_command(pid_t pid, char *out, size_t size)
     marey__utf8_copy(text, len, out, size);
 }
 
-/* The number of a variable in an environment as /proc has it, NUL after each; -1 when there is none. */
+/* The number in a variable of a NUL-separated environment from /proc; -1 if missing. */
 static int number_of(const char *environment, size_t len, const char *name)
 {
     const size_t n_name = strlen(name);

@@ -1,9 +1,9 @@
 /*
- * Python's state without symbols: searched in the data of a file that is mapped, and in what follows it (.bss).
+ * Finds Python's state without symbols, by scanning the data of a mapped file and the .bss after it.
  *
  * From 3.13 on the state begins with a cookie. Before, it has two words that point to the newest and to the main
- * interpreter, and an interpreter has a list of thread states each of which points back to it: nothing else looks like
- * that. The version, where neither a symbol nor a name has it, is the text that sys.version begins with.
+ * interpreter, and an interpreter has a list of thread states, each of which points back to it: nothing else has that
+ * structure. If neither a symbol nor a name has the version, it comes from the text of sys.version.
  */
 #include "sampler/remote/internal.h"
 
@@ -15,7 +15,7 @@ enum {
     VERSION_TEXT = 32
 };
 
-/* What is looked for in a block: its address and its bytes, those of the next block's start counted to it. */
+/* Called for each block with its address and bytes, which overlap the start of the next block. */
 typedef bool looker(void *ctx, uint64_t at, const uint8_t *bytes, size_t n);
 
 static bool scan_range(struct marey__remote *remote, uint64_t begin, uint64_t end, looker *look,
@@ -33,7 +33,7 @@ static bool scan_range(struct marey__remote *remote, uint64_t begin, uint64_t en
     return is_found;
 }
 
-/* The writable part of a file, and the mapping without a name right after it. */
+/* Scans the writable part of a file, and the anonymous mapping right after it. */
 static bool scan_file(struct marey__remote *remote, const struct marey__remote_maps *maps,
                       const char *path, looker *look, void *ctx)
 {
@@ -51,7 +51,7 @@ static bool scan_file(struct marey__remote *remote, const struct marey__remote_m
 
 /* ---- the version ---- */
 
-/* How far the decimal number at the start of `text` reaches. */
+/* The length of the decimal number at the start of `text`. */
 static size_t digits(const char *text, size_t len)
 {
     size_t n = 0;
@@ -60,7 +60,7 @@ static size_t digits(const char *text, size_t len)
     return n;
 }
 
-/* "3.11.7 (main, ...", "3.15.0rc1 (", "3.14.7 free-threading build (": the text of a build. The version, or 0. */
+/* "3.11.7 (main, ...", "3.15.0rc1 (", "3.14.7 free-threading build (": the text of a build. Returns the version, or 0. */
 static uint32_t version_of_text(const char *text, size_t len)
 {
     static const char *const next[] = {" (", " free-threading", " experimental"};
@@ -107,9 +107,9 @@ uint32_t marey__remote_scan_version(struct marey__remote *remote,
 struct search {
     struct marey__remote *remote;
     const struct marey__remote_maps *maps;
-    uint32_t version; /* 0: not known */
+    uint32_t version; /* 0: unknown */
     struct marey__remote_layout layout;
-    bool is_strict; /* one interpreter, which is the main one */
+    bool is_strict; /* expect one interpreter, the main one */
     size_t n_tried;
     struct marey__remote_found *out;
 };
@@ -139,7 +139,7 @@ static bool look_for_cookie(void *ctx, uint64_t at, const uint8_t *bytes, size_t
     return false;
 }
 
-/* Whether an interpreter of this version is at `interpreter`: with a thread that points back, and a dict of modules. */
+/* Whether an interpreter of this version is at `interpreter`: with a thread that points back, and a modules dict. */
 static bool is_interpreter(struct search *search, uint64_t interpreter)
 {
     struct marey__remote *const remote = search->remote;
@@ -158,7 +158,7 @@ static bool is_interpreter(struct search *search, uint64_t interpreter)
 static bool look_for_interpreters(void *ctx, uint64_t at, const uint8_t *bytes, size_t n)
 {
     struct search *const search = ctx;
-    /* A lock, the newest interpreter, the main one, the number of the next one. */
+    /* A lock, the newest interpreter, the main one, the next id. */
     for (size_t i = 8; i + 24 <= n && search->n_tried < TRIED_MAX; i += 8) {
         const uint64_t head = marey__remote_u64(bytes, (uint32_t)i),
                        main = marey__remote_u64(bytes, (uint32_t)i + 8);

@@ -1,9 +1,9 @@
-/* Interpreters, thread states and frames by following pointers, one read for each: for those who read seldom. */
+/* Interpreters, thread states and frames by following pointers, one read each: for rare use. */
 #include "sampler/remote/internal.h"
 
 enum { FRAME_MAX = 1024 };
 
-/* Lists of another process may run in a circle: a mark that is set ever more seldom is met again in each of them. */
+/* Detects cycles in foreign lists (Brent): a mark set at increasing intervals is met again. */
 struct circle {
     uint64_t mark;
     size_t n, next;
@@ -20,7 +20,7 @@ static bool is_circle(struct circle *circle, uint64_t at)
     return false;
 }
 
-/* What a list holds: the address `from` points to the first, each one's word at `next` to the next one. */
+/* Reads a linked list: `from` holds the address of the first element, each element the next one at offset `next`. */
 static size_t read_list(struct marey__remote *remote, uint64_t from, uint32_t next, uint64_t *out,
                         size_t cap)
 {
@@ -111,7 +111,7 @@ size_t marey__remote_stack(struct marey__remote *remote, uint64_t thread_state,
     return n;
 }
 
-/* Whether an item of handled exceptions holds one; None means no exception and is known by its type. */
+/* Whether an item of the exception chain holds one; None means no exception and is recognized by its type. */
 static bool holds_exception(struct marey__remote *remote, uint64_t value)
 {
     if (value == 0 || value == remote->found.none)
@@ -132,7 +132,7 @@ bool marey__remote_in_exception(struct marey__remote *remote, uint64_t thread_st
     if (layout->thread.exc_info == MAREY__REMOTE_ABSENT)
         return false;
     uint64_t at = marey__remote_u64(bytes, layout->thread.exc_info);
-    /* Generators have items of their own; the chain ends in the thread state. */
+    /* Generators have separate items; the chain ends in the thread state. */
     for (int i = 0; i < 64 && at != 0; i++) {
         uint8_t item[64];
         const bool is_own = at == thread_state + layout->thread.exc_state;

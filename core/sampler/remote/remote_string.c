@@ -1,4 +1,6 @@
-/* Python's str objects as UTF-8: one, two or four bytes per character, in the object or elsewhere. Half a surrogate is U+FFFD. */
+/*
+ * Python str objects as UTF-8: one, two or four bytes per character, inline or separate. Lone surrogates become U+FFFD.
+ */
 #include "sampler/remote/internal.h"
 
 enum { HEADER_MAX = 320, AT_ONCE = 200 };
@@ -19,12 +21,12 @@ static void put_characters(struct marey__buf *out, const uint8_t *bytes, size_t 
     }
 }
 
-/* Where the characters are; 0 when the header makes no sense. */
+/* The address of the characters; 0 for an invalid header. */
 static uint64_t data_of(const struct marey__remote_layout *layout, uint64_t address,
                         const uint8_t *header, unsigned *kind)
 {
     uint32_t state = marey__remote_u32(header, layout->unicode.state);
-    /* Free-threaded builds got a wider field before these, with a patch release, and no word of it in their table. */
+    /* In free-threaded builds a patch release widened the field before these, without a change in the table. */
     if (layout->is_free_threaded && (state >> KIND_SHIFT & 7) == 0)
         state >>= 6;
     *kind = state >> KIND_SHIFT & 7;
@@ -42,7 +44,7 @@ bool marey__remote_put_string(struct marey__remote *remote, uint64_t address, si
     const struct marey__remote_layout *const layout = &remote->layout;
     const size_t header_size = layout->unicode.compact_size + 8;
     uint8_t header[HEADER_MAX + AT_ONCE];
-    /* Header and most names in one read; less where nothing is mapped after them. */
+    /* The header and most names fit into one read; retry with less near the end of a mapping. */
     const size_t sizes[] = {header_size + AT_ONCE, header_size, layout->unicode.ascii_size};
     size_t n_read = 0;
     unsigned kind;

@@ -1,6 +1,6 @@
 /*
- * Which asyncio task a thread runs. From 3.14 on _asyncio has a section with a table of offsets; the module may be a file of
- * its own or part of the program, and it may be imported at any time, so that it is looked for again now and then.
+ * The current asyncio task of a thread. From 3.14 on _asyncio has a section with a table of offsets. The module may be
+ * a separate file or part of the program, and may be imported at any time, so the search is repeated occasionally.
  */
 #include "sampler/remote/internal.h"
 
@@ -11,7 +11,10 @@ enum {
     TASK_MAX = 1024,
 };
 
-/* Words of the table: of a task size, name, awaited_by, two flags, coroutine, node; two of an interpreter; of a thread size, loop, task. */
+/*
+ * Words of the table: for a task size, name, awaited_by, two flags, coroutine, node; two for an interpreter; for a
+ * thread size, loop, task.
+ */
 enum { TASK_SIZE = 0, TASK_NAME = 1, TASK_COROUTINE = 5, THREAD_TASK = 11, N_WORDS = 12 };
 
 static bool take_table(const uint64_t *words, struct marey__remote_task_layout *out)
@@ -58,7 +61,7 @@ bool marey__remote_task(struct marey__remote *remote, uint64_t thread_state,
     return true;
 }
 
-/* A name that nobody gave is a number until somebody asks for it: an int of at most two digits of 30 bits here. */
+/* A default name is stored as a number until it is requested: an int of at most two 30-bit digits. */
 static size_t number_name(struct marey__remote *remote, uint64_t object, char *to, size_t cap)
 {
     uint64_t words[2];

@@ -1,9 +1,9 @@
 /*
- * Threads of the process as the kernel knows them: their ids in our pid namespace, and their names.
+ * Kernel data of the process's threads: their ids in our pid namespace, and their names.
  *
- * From 3.11 on a thread state has the id. Before, it has only the pthread, which in glibc and musl points to a struct that
- * holds the id somewhere: where, is looked up once, by searching it for an id that the process has. Either is the id that
- * the process itself knows, which from outside of a container is another one; /proc/PID/task/TID/status has both.
+ * From 3.11 on a thread state has the id. Before, it has only the pthread, which in glibc and musl points to a struct
+ * that contains the id at an offset found once by searching for a known id. Both are ids in the process's own pid
+ * namespace, which differ from ours for a container; /proc/PID/task/TID/status has both.
  */
 #include <dirent.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 enum { TIDS_MAX = 65536, PTHREAD_BYTES = 2304, GLIBC_TID = 720, AGAIN_NS = 10000000, NO = 0 };
 
-/* The id in the process's own pid namespace; 0 when it cannot be read. */
+/* The id in the process's own pid namespace; 0 if it cannot be read. */
 static pid_t inner_of(pid_t pid, pid_t tid)
 {
     char text[4096];
@@ -21,7 +21,7 @@ static pid_t inner_of(pid_t pid, pid_t tid)
     return number <= INT32_MAX ? (pid_t)number : 0;
 }
 
-/* All threads that there are, again; not more often than it pays. */
+/* Lists all threads again; rate-limited. */
 static void list_tids(struct marey__remote *remote)
 {
     struct marey__remote_threads *const threads = &remote->threads;
@@ -67,20 +67,19 @@ static pid_t outer_of(struct marey__remote *remote, uint64_t inner)
         list_tids(remote);
         outer = lookup(&remote->threads, (pid_t)inner);
     }
-    /* A forked child whose Python has not noted its new id yet has one thread, and that is it. */
+    /* A forked child whose Python has not updated its id has one thread, this one. */
     if (outer == NO && remote->threads.n_tids == 1)
         return remote->threads.tids[0].outer;
     return outer;
 }
 
-/* The offset of the id in the struct that a pthread points to. */
+/* The offset of the id in the pthread's struct. */
 static uint32_t find_tid_offset(struct marey__remote *remote, uint64_t pthread)
 {
     uint8_t bytes[PTHREAD_BYTES];
     uint32_t found = MAREY__REMOTE_ABSENT;
     size_t n = sizeof bytes;
-    while (n >= 256 &&
-           !marey__remote_read(remote, pthread, bytes, n)) /* it may end where a mapping does */
+    while (n >= 256 && !marey__remote_read(remote, pthread, bytes, n)) /* it may end with its mapping */
         n -= 64;
     if (n < 256)
         return MAREY__REMOTE_ABSENT;

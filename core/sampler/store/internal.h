@@ -1,7 +1,7 @@
 /*
  * store: samples of other processes in memory, and their log.
  *
- *   sampler --> samples.c: things by number, each once; a tree of stacks --> samples_log.c: SAMPLES blocks
+ *   sampler --> samples.c: each item once, by number; a tree of stacks --> samples_log.c: SAMPLES blocks
  *                                ^
  *               analyze/samples: definitions of all samplers' logs of a recording, merged
  *
@@ -15,14 +15,14 @@
 #include "record/internal.h"
 #include <marey/samples.h>
 
-/* NULL without memory. */
+/* NULL on out of memory. */
 marey_samples *marey__samples_create(void);
 
 /*
- * The number of a thing: the one it got before, when an equal one is there, else a new one. 0 without memory, or when there
- * are 2^28 of them; the caller may go on with 0. Texts are copied and may hold any bytes up to their NUL.
+ * The number of an item: that of an equal existing one, else a new one. 0 on out of memory, or beyond 2^28; callers may
+ * continue with 0. Strings are copied and may contain any bytes up to their NUL.
  */
-/* Equal: host, pid and start time. What is known better by now (command, Python) takes the place of what was. */
+/* Equal: host, pid and start time. Newly known values (command, Python) replace the old ones. */
 uint32_t marey__samples_process(marey_samples *samples, const struct marey_samples_process *process);
 /* Equal: process, tid and interpreter. A new name renames it. */
 uint32_t marey__samples_thread(marey_samples *samples, uint32_t process, int64_t tid,
@@ -33,7 +33,7 @@ uint32_t marey__samples_function(marey_samples *samples, enum marey_frame_kind k
 uint32_t marey__samples_location(marey_samples *samples, uint32_t function, uint32_t line);
 /* `parent` 0: `location` is the outermost frame. */
 uint32_t marey__samples_stack(marey_samples *samples, uint32_t parent, uint32_t location);
-/* What is counted so far, from the start; `process` 0: of the whole sampler. They take the place of those before. */
+/* Sets the totals so far; `process` 0: of the whole sampler. */
 void marey__samples_set_counts(marey_samples *samples, uint32_t process,
                                const struct marey_samples_counts *counts);
 
@@ -47,13 +47,13 @@ struct marey__samples_log {
     size_t n_runs, runs_cap;
     struct marey__samples_known *known; /* by thread */
     size_t n_known, known_cap;
-    uint64_t turn; /* rounds so far */
+    uint64_t turn; /* number of the current round */
     size_t n_rounds, n_changes;
     uint64_t n_samples;                              /* not written yet */
-    const char **thread_names;                       /* as they were written */
-    struct marey_samples_process *processes_written; /* the same */
+    const char **thread_names;                       /* as written */
+    struct marey_samples_process *processes_written; /* likewise */
     size_t thread_names_cap, processes_told_cap;
-    uint32_t n_processes, n_threads, n_functions, n_locations, n_stacks; /* written */
+    uint32_t n_processes, n_threads, n_functions, n_locations, n_stacks; /* written so far */
     uint32_t n_blocks;
     uint64_t written_ns, counted_ns, moment_ns;
     unsigned most_shift;
@@ -66,10 +66,10 @@ struct marey__samples_log_options {
     bool is_native;
     uint64_t seed;
     bool has_pauses;
-    uint64_t resolution_ns; /* of the times of rounds; 0: 2^16, see docs/formats/recording.md */
+    uint64_t resolution_ns; /* of round times; 0: 2^16, see docs/formats/recording.md */
 };
 
-/* Pauses of a sampler: blocks of CLOCK_MONOTONIC without samples, which follow from the seed in the log's text. */
+/* Pauses of a sampler: blocks of CLOCK_MONOTONIC without samples, derived from the seed recorded in the log. */
 #define MAREY__PAUSE_BLOCK_NS UINT64_C(500000000)
 enum { MAREY__PAUSE_ONE_IN = 8 };
 static inline bool marey__samples_is_pause(uint64_t seed, uint64_t ns)
@@ -80,23 +80,23 @@ static inline bool marey__samples_is_pause(uint64_t seed, uint64_t ns)
 }
 
 /*
- * Open a new log in the directory of a recording, which exists (marey_recording_create). It holds a flock until it is
- * closed, or the process ends. `samples` is lent until close. MAREY_EIO, MAREY_ENOMEM.
+ * Opens a new log in the directory of an existing recording (marey_recording_create). Holds a flock until it is closed,
+ * or the process ends. `samples` is lent until close. MAREY_EIO, MAREY_ENOMEM.
  */
 MAREY_WARN_UNUSED marey_status
 marey__samples_log_open(const char *directory, const struct marey__samples_log_options *options,
                         const marey_samples *samples, struct marey__samples_log **out);
 /*
- * Take a round; rounds of a process come in order of time. It is copied, and written later: what this costs is some
- * nanoseconds for a thread that is as it was. Once a write has failed, every call fails with that sentence.
+ * Adds a round; rounds of a process are in order of time. It is copied and written later; an unchanged thread costs
+ * some nanoseconds. After a failed write, every call fails with its message.
  */
 marey_status marey__samples_log_round(struct marey__samples_log *log,
                                       const struct marey_samples_round *round);
-/* Write what there is, when it is a second old or a megabyte long. To be called now and then, also without rounds. */
+/* Writes pending data if they are a second old or a megabyte long. Call it periodically, also without rounds. */
 marey_status marey__samples_log_tick(struct marey__samples_log *log);
-/* Its bytes so far. */
+/* Bytes so far. */
 uint64_t marey__samples_log_size(struct marey__samples_log *log);
-/* Write the rest and how it ended ("stop", "exit"). Frees it, also when that fails. Takes NULL. */
+/* Writes the rest and how it ended ("stop", "exit"). Always frees the log. Accepts NULL. */
 marey_status marey__samples_log_close(struct marey__samples_log *log, const char *how);
 
 #endif

@@ -1,7 +1,7 @@
-/* The store: each thing once, by number, with a map or index for each kind. Numbers are never reused. */
+/* The store: each item once, by number, with a map or index per kind. Numbers are never reused. */
 #include "sampler/store/internal.h"
 
-enum { MOST = 1 << 28 }; /* things of a kind */
+enum { MOST = 1 << 28 }; /* items of a kind */
 
 struct process {
     struct marey_samples_process info;
@@ -54,7 +54,7 @@ static bool is_same_process(const struct marey_samples_process *a,
            strcmp(a->host, b->host != NULL ? b->host : "") == 0;
 }
 
-/* False without memory. */
+/* False on out of memory. */
 static bool know_better(marey_samples *s, struct marey_samples_process *known,
                         const struct marey_samples_process *now)
 {

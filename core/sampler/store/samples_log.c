@@ -1,16 +1,16 @@
 /*
- * The log of a sampler: rounds are gathered by process, as changes to the round before, and written once a second as one
- * block SAMPLES, which begins with whatever was defined since the block before. In each block the first round of a process
- * has all its threads, so that a lost block does not affect others.
+ * The log of a sampler: rounds are collected by process, as changes to the previous round, and written once a second as
+ * one SAMPLES block, which begins with the definitions made since the previous block. In each block the first round of
+ * a process has all its threads, so a lost block does not affect others.
  *
- * Ticks of this log are nanoseconds of CLOCK_MONOTONIC: what a round costs is some microseconds, and a clock of its own would
- * not pay.
+ * Ticks of this log are nanoseconds of CLOCK_MONOTONIC: a round takes some microseconds, so a faster clock would not
+ * help.
  *
- * Entries of a block: a tag and numbers as LEB128. docs/formats/recording.md has the bytes.
+ * Entries of a block: a tag and LEB128 numbers. docs/formats/recording.md describes the bytes.
  *
- * Rounds of a process lie in columns: first all times, then all changes, field by field. A thread that is as it was in the
- * round before takes no byte, so what a round costs is its time. That is kept as precisely as one byte allows where a
- * process has one or two threads, and with one byte more where that is shared by many.
+ * Rounds of a process are stored in columns: first all times, then all changes, field by field. A thread unchanged
+ * since the previous round takes no byte, so the cost of a round is its time. The time has a precision that fits into
+ * one byte for a process with one or two threads, and into one more byte if many threads share it.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 
 #include "sampler/store/internal.h"
 
-/* What became of a thread since the round before. */
+/* How a thread changed since the previous round. */
 enum change_kind {
     CHANGE_STACK = 1,
     CHANGE_FLAGS = 2,
@@ -27,27 +27,27 @@ enum change_kind {
     CHANGE_GONE = 8,
 };
 struct samples_change {
-    uint32_t round; /* of the process in this block, from 0 */
+    uint32_t round; /* round of the process in this block, from 0 */
     uint32_t what;
     struct marey_samples_seen now;
 };
 
-/* Rounds of one process that were not written yet. */
+/* Unwritten rounds of one process. */
 struct marey__samples_run {
-    uint64_t *at_ns, *weights_ns; /* 0: the time since the round before */
+    uint64_t *at_ns, *weights_ns; /* 0: the time since the previous round */
     size_t n_rounds, at_cap, weights_cap;
     struct samples_change *changes;
     size_t n_changes, changes_cap;
     uint32_t *present; /* threads of the last round */
     size_t n_present, present_cap;
     uint64_t n_samples;
-    uint64_t last_ns; /* of the last round ever; 0: none */
+    uint64_t last_ns; /* time of the last round; 0: none */
 };
 
-/* What the last round said of a thread. */
+/* A thread's state in the last round. */
 struct marey__samples_known {
     struct marey_samples_seen seen;
-    uint64_t turn; /* of the round that it was seen in last; 0: it is not in this block */
+    uint64_t turn; /* the last round with it; 0: not in this block */
 };
 
 /* ---- entries of a block ---- */
@@ -58,7 +58,7 @@ static void put_numbers(struct marey__buf *bytes, const uint64_t *numbers, size_
         marey__buf_put_leb128(bytes, numbers[i]);
 }
 
-/* A tag and the numbers that follow it. */
+/* A tag and its numbers. */
 #define PUT_ENTRY(bytes, tag, ...)                                                                 \
     do {                                                                                           \
         const uint64_t numbers_[] = {__VA_ARGS__};                                                 \
@@ -113,7 +113,7 @@ static void pack_locations(struct marey__buf *out, const marey_samples *samples,
     }
 }
 
-/* A parent is most often the stack before. */
+/* The parent is usually the previous stack. */
 static void pack_stacks(struct marey__buf *out, const marey_samples *samples, uint32_t from)
 {
     const uint32_t n = marey_samples_n_stacks(samples);
@@ -137,15 +137,15 @@ static void pack_counts(struct marey__buf *out, const marey_samples *samples, ui
 
 /* ---- rounds ---- */
 
-/* The largest power of two that is no larger; 0 for 0. */
+/* floor(log2(value)); 0 for 0. */
 static unsigned log2_of(uint64_t value)
 {
     return value > 1 ? 63u - (unsigned)__builtin_clzll(value) : 0;
 }
 
 /*
- * Gaps between rounds are drawn at random, so their bits cannot be packed away. with units of 1/12 to 1/24 of the usual gap
- * a time has some five and a half bits; three threads or more pay for seven bits besides.
+ * Intervals are random, so their bits cannot be compressed. With units of 1/12 to 1/24 of the typical interval a time
+ * takes about 5.5 bits; three threads or more justify seven more bits.
  */
 static unsigned shift_of(const struct marey__samples_run *run, unsigned most)
 {
@@ -172,7 +172,7 @@ static void put_times(struct marey__buf *out, const struct marey__samples_run *r
     }
 }
 
-/* Where the weight of rounds changes: samplers give all rounds one weight, or none. */
+/* Writes where the weight of rounds changes: samplers give all rounds one weight, or none. */
 static void put_weights(struct marey__buf *out, const struct marey__samples_run *run)
 {
     size_t n = 0, before = 0;
@@ -220,10 +220,10 @@ static void pack_run(struct marey__buf *out, const struct marey__samples_run *ru
 /* ---- the log ---- */
 
 enum {
-    MOST_SHIFT = 16,        /* times are known to 33 us, one way or the other */
-    MANY_ROUNDS = 1 << 16,  /* of these, and of changes, as many are gathered */
-    MANY_SAMPLES = 1 << 22, /* and so many samples; readers refuse twice as many in a block */
-    FEW_SAMPLES = 1000,     /* that are left for another second */
+    MOST_SHIFT = 16,        /* times are accurate to 33 us */
+    MANY_ROUNDS = 1 << 16,  /* maximum of collected rounds, and of changes */
+    MANY_SAMPLES = 1 << 22, /* maximum of samples; readers refuse blocks with twice as many */
+    FEW_SAMPLES = 1000,     /* that may wait for another second */
     ZSTD_LEVEL = 3,
 };
 static const uint64_t second_ns = 1000000000;
@@ -313,7 +313,7 @@ static bool is_written(const struct marey_samples_process *written,
            written->worker == now->worker && written->python == now->python;
 }
 
-/* Texts of the store stay where they are until they change: another address is another text. */
+/* Strings in the store do not move until they change, so another address means another string. */
 static void put_processes_and_threads(struct marey__samples_log *log)
 {
     const marey_samples *const s = log->samples;
@@ -449,7 +449,7 @@ static bool take_seen(struct marey__samples_log *log, struct marey__samples_run 
     return what == 0 || put_change(log, run, what, now);
 }
 
-/* Threads that were in the round before and are not in this one. */
+/* Records threads of the previous round that are missing in this one. */
 static bool put_gone(struct marey__samples_log *log, struct marey__samples_run *run)
 {
     size_t n = 0;
@@ -467,7 +467,7 @@ static bool put_gone(struct marey__samples_log *log, struct marey__samples_run *
     return true;
 }
 
-/* What the reader would not find by itself: it is written once, and holds for all rounds until it changes. */
+/* The weight if readers cannot derive it: written once, valid for all rounds until it changes. */
 static uint64_t weight_to_write(const struct marey__samples_run *run,
                                 const struct marey_samples_round *round)
 {
@@ -493,7 +493,7 @@ static bool take_round(struct marey__samples_log *log, const struct marey_sample
     log->turn++;
     for (size_t i = 0; i < round->n_seen; i++) {
         const struct marey_samples_seen *const seen = &round->seen[i];
-        /* A thread that came twice, or has no number as memory was out. */
+        /* Skip a duplicate thread, or one without a number due to out of memory. */
         if (seen->thread == 0 || seen->thread > log->n_known ||
             log->known[seen->thread - 1].turn == log->turn)
             continue;

@@ -1,4 +1,6 @@
-/* Call frame information by libdw of elfutils: .eh_frame through its sorted table, one answer for each range of addresses. */
+/*
+ * Call frame information with libdw of elfutils: .eh_frame through its sorted table, one result per range of addresses.
+ */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
@@ -8,7 +10,7 @@
 
 struct marey__cfi {
     Elf *elf;
-    Dwarf_CFI *cfi; /* belongs to `elf` where it is of .eh_frame, and is ended by itself */
+    Dwarf_CFI *cfi; /* owned by `elf` for .eh_frame, otherwise ended separately */
 };
 
 bool marey__unwind_has_rules(void)
@@ -17,8 +19,8 @@ bool marey__unwind_has_rules(void)
 }
 
 /*
- * By sections, libdw uses the sorted table only where that is before .eh_frame. Where it is after, as in torch,
- * libdw reads all of the 200,000 entries and keeps 40 MB. By segments it finds the table wherever it is.
+ * If there are section headers, libdw uses the sorted table only if it precedes .eh_frame. Otherwise, as in torch,
+ * libdw parses all 200,000 entries and keeps 40 MB. With segments only, it finds the table anywhere.
  */
 static void hide_sections(void *bytes, size_t len)
 {
@@ -58,7 +60,7 @@ void marey__cfi_close(struct marey__cfi *cfi)
     marey__free(cfi);
 }
 
-/* A program of libdw's, number of operations and all. `*n`: how many; false when there is one that we do not run. */
+/* Converts a libdw program, including its number of operations. `*n`: their number; false if one is unsupported. */
 static uint16_t take_program(struct marey__cfi_rules *rules, const Dwarf_Op *ops, size_t n)
 {
     struct marey__cfi_op own[32];
@@ -98,7 +100,7 @@ static bool take_cfa(Dwarf_Frame *frame, struct marey__cfi_rules *rules, struct 
     return rule->cfa_program != 0;
 }
 
-/* Where the caller's register is; false when it has not changed. */
+/* Where the caller's register is; false if it is unchanged. */
 static bool take_register(const Dwarf_Op *ops, size_t n, bool is_lost,
                           struct marey__cfi_rules *rules, int32_t *value, uint8_t *where)
 {
@@ -124,7 +126,7 @@ static bool take_register(const Dwarf_Op *ops, size_t n, bool is_lost,
     return true;
 }
 
-/* libdw's table of what callees keep has rax in the place of rbx. */
+/* libdw's table of callee-saved registers has rax instead of rbx. */
 static bool is_kept_anyway(int reg)
 {
 #if defined(__x86_64__)
@@ -157,7 +159,7 @@ static bool take_rule(Dwarf_Frame *frame, struct marey__cfi_rules *rules, struct
         rule.saved[rule.n_saved++].where = where;
         rule.is_end |= i == ra && n == 0;
     }
-    /* Whoever has no caller needs no CFA either. */
+    /* A frame without a caller needs no CFA. */
     if (!take_cfa(frame, rules, &rule) && !rule.is_end)
         return false;
     out->rule = marey__cfi_rules_add(rules, &rule);
@@ -171,7 +173,7 @@ bool marey__cfi_at(struct marey__cfi *cfi, uint64_t address, struct marey__cfi_r
     if (dwarf_cfi_addrframe(cfi->cfi, address, &frame) != 0)
         return false;
     const bool is_good = take_rule(frame, rules, out);
-    free(frame); /* libdw's own, by malloc */
+    free(frame); /* allocated by libdw */
     out->begin = address;
     return is_good && address < out->end;
 }

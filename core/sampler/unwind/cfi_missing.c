@@ -1,4 +1,4 @@
-/* A build without libdw: stacks are followed by frame pointers, else searched. */
+/* A build without libdw: unwinds by frame pointers, else by searching the stack. */
 #include "sampler/unwind/internal.h"
 
 bool marey__unwind_has_rules(void)

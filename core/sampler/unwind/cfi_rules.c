@@ -1,14 +1,14 @@
 /*
- * Rules of call frames: how the caller's registers follow from a frame's. A program has hundreds of thousands of ranges and
- * a few hundred different rules, so that each rule is kept once. Some are programs of DWARF's operations (the linker's
- * stubs, signal frames); they see registers and the copied stack and nothing else.
+ * Rules of call frames: how the caller's registers follow from a frame's. A program has hundreds of thousands of ranges
+ * but only a few hundred different rules, so each rule is stored once. Some are programs of DWARF operations (linker
+ * stubs, signal frames); they access only registers and the copied stack.
  */
 #include "sampler/unwind/internal.h"
 
-/* DWARF's operations, those that frames use. */
+/* DWARF operations that occur in frames. */
 enum {
     OP_DEREF = 0x06,
-    OP_CONST1U = 0x08, /* up to consts: libdw has read the number, whatever its size was */
+    OP_CONST1U = 0x08, /* up to consts: libdw has decoded the number */
     OP_CONSTS = 0x11,
     OP_DUP = 0x12,
     OP_DROP = 0x13,
@@ -174,7 +174,7 @@ static bool step(struct machine *m, const struct marey__cfi_op *op)
     }
 }
 
-/* The CFA is on the stack of operations beforehand, unless it is the program that makes it. */
+/* Initially the CFA is on the operation stack, unless the program computes it. */
 static bool run(const struct marey__cfi_rules *rules, uint32_t program,
                 const struct marey__unwind_state *state, const uint64_t *cfa, uint64_t *out)
 {

@@ -1,13 +1,16 @@
-/* One process: what it has mapped, and what was found for the addresses that its stacks went through. */
+/* One process: its mappings, and a cache for the addresses on its stacks. */
 #include <unistd.h>
 
 #include "sampler/unwind/internal.h"
 
-/* Reading the mappings takes a millisecond or two in a process with torch. An address that stays unknown does not justify that. */
+/*
+ * Reading the mappings takes a millisecond or two in a process with torch, too much to repeat for every unknown
+ * address.
+ */
 enum { MAX_COPY = 32 << 20 };
 static const uint64_t first_pause_ns = 10000000u, longest_pause_ns = 5000000000u;
 
-/* False: they cannot be read, or no memory; then nothing is mapped. */
+/* False if they cannot be read, or on out of memory; then nothing is mapped. */
 static bool read_maps(struct marey__unwind *unwind)
 {
     struct marey__remote_maps maps = {0};
@@ -18,13 +21,13 @@ static bool read_maps(struct marey__unwind *unwind)
     const uint32_t sum = marey__crc32c(0, maps.text.data, maps.text.len);
     if (is_read && unwind->maps.n > 0 && maps.text.len + 1 == unwind->maps.text.len &&
         sum == unwind->maps_sum) {
-        marey__remote_maps_fini(&maps); /* Nothing has come or gone: all that was found still holds. */
+        marey__remote_maps_fini(&maps); /* Unchanged: the cache stays valid. */
         return true;
     }
     marey__remote_maps_fini(&unwind->maps);
     unwind->maps = maps;
     unwind->maps_sum = sum;
-    /* An address that belonged to one library may belong to another now. */
+    /* An address may now belong to another library. */
     memset(unwind->known, 0, MAREY__UNWIND_KNOWN * sizeof *unwind->known);
     return is_read && marey__remote_maps_parse(&unwind->maps);
 }
@@ -114,8 +117,7 @@ struct marey__remote_map *marey__unwind_map_at(struct marey__unwind *unwind, uin
 size_t marey__unwind_stack_size(struct marey__unwind *unwind, uint64_t sp, size_t cap)
 {
     const struct marey__remote_map *map = marey__unwind_map_known(unwind, sp);
-    if (map ==
-        NULL) { /* The first thread's stack grows down from what it was when the mappings were read. */
+    if (map == NULL) { /* The main thread's stack may have grown since the mappings were read. */
         map = marey__unwind_map_known(unwind, sp + cap);
         if (map != NULL && strcmp(map->path, "[stack]") != 0)
             map = NULL;
@@ -128,7 +130,7 @@ size_t marey__unwind_stack_size(struct marey__unwind *unwind, uint64_t sp, size_
 
 void marey__unwind_keep_up(struct marey__unwind *unwind)
 {
-    /* Libraries may come and go at addresses that were seen; once in a while is enough for that. */
+    /* Libraries may be replaced at known addresses; an occasional check is enough for that. */
     const uint64_t age_ns = marey__remote_now_ns() - unwind->maps_read_ns;
     if (age_ns > longest_pause_ns || (unwind->wants_maps && age_ns > first_pause_ns))
         (void)read_maps(unwind);
@@ -141,7 +143,7 @@ static bool is_part(const struct marey__remote_map *map, const struct marey__rem
     return other->inode == map->inode && strcmp(other->path, map->path) == 0;
 }
 
-/* A file by that path may be a younger one: its first page is compared with what is mapped of it. */
+/* The file at that path may be newer: compares its first page with the mapped one. */
 static bool is_same(struct marey__unwind *unwind, const struct marey__remote_map *map,
                     const struct marey__program *program)
 {
@@ -155,7 +157,7 @@ static bool is_same(struct marey__unwind *unwind, const struct marey__remote_map
                : program->inode == map->inode;
 }
 
-/* Put a program together from its mapped parts: the kernel's library, or a deleted file. It has no symbols. */
+/* Assembles a program from its mapped parts: the vDSO, or a deleted file. It has no symbols. */
 static struct marey__program *copy_memory(struct marey__unwind *unwind,
                                           const struct marey__remote_map *map)
 {

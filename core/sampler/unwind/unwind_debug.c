@@ -1,6 +1,6 @@
 /*
- * Tables of symbols of a program: its own, and those that were taken out of it: in .gnu_debugdata (packed by xz), in a file
- * by build id or in one that .gnu_debuglink names. Files for debugging are looked for where the target would find them.
+ * Symbol tables of a program: its own, and separate ones: in .gnu_debugdata (xz-compressed), in a file by build id, or
+ * in one named by .gnu_debuglink. Debug files are searched where the target would find them.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ enum { MAX_UNPACKED = 64 << 20, MAX_UNPACKER = 64 << 20 };
 
 static void *unpack(const uint8_t *packed, size_t n_packed, size_t *len)
 {
-    /* Fedora's are some five times as large unpacked; what does not fit is tried once more with more room. */
+    /* Fedora's are about five times as large uncompressed; if that does not suffice, retry once with the maximum. */
     for (size_t cap = MAREY__MIN(n_packed * 8 + 4096, MAX_UNPACKED);; cap = MAX_UNPACKED) {
         uint64_t memory = MAX_UNPACKER;
         size_t in = 0;
@@ -40,7 +40,7 @@ static void *unpack(const uint8_t *packed, size_t n_packed, size_t *len)
 }
 #endif
 
-/* Takes `symbols->bytes` over: they go when there is nothing in them. */
+/* Takes ownership of `symbols->bytes`, and frees them if there are no symbols. */
 static bool take(struct marey__program_symbols *symbols)
 {
     if (!marey__elf_symbols(symbols->bytes, symbols->len, &symbols->symbols, &symbols->n))
@@ -108,13 +108,13 @@ void marey__program_read_symbols(struct marey__program *program,
         own->n = 0;
     struct marey__elf elf;
     Elf64_Shdr section;
-    bool has_all = false; /* a .symtab: nothing was taken out */
+    bool has_all = false; /* a .symtab: the file is not stripped */
     if (marey__elf_init(&elf, program->bytes, program->len))
         for (uint64_t i = 0; marey__elf_section_head(&elf, i, &section) && !has_all; i++)
             has_all = section.sh_type == SHT_SYMTAB;
     if (!has_all)
         look_for_more(program, source);
-    /* Pages of tables that were gone through once; names are fetched again as they are wanted. */
+    /* Release the pages of tables read once; names are paged in again on demand. */
     if (program->is_mapped)
         madvise(program->bytes, program->len, MADV_DONTNEED);
 }

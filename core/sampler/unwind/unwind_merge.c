@@ -1,20 +1,20 @@
 /*
- * Native frames and Python's as one list. A call of the evaluation loop represents the Python frames that it runs, so that
- * each run of them has to find its native frame:
+ * Merges native and Python frames into one list. A call of the evaluation loop stands for the Python frames that it
+ * executes, so each such run must be matched with its native frame:
  *
  *   by anchor   an address in the loop's own C frame (the shim frame, the cframe) lies between that frame's sp and CFA.
  *               Exact, and the same for stripped interpreters.
  *   by name     the loops in order, runs in order. The innermost loop may have been entered and not have its frame yet, or
  *               have left it: one more or one less there is usual and no mismatch.
  *
- * Whatever does not fit, no Python frame is lost: it is put where it must be by order, and the sample is flagged.
+ * If they do not match, no Python frame is lost: frames are placed by order, and the sample is flagged.
  */
 #include "sampler/unwind/internal.h"
 
 struct output {
     struct marey__unwind_merged *entries;
     size_t n;
-    size_t run;      /* the next run that has not been put */
+    size_t run;      /* the next run to place */
     uint32_t python; /* its first frame */
 };
 
@@ -25,7 +25,9 @@ static void put_run(struct output *to, const struct marey__unwind_merge *in)
     to->run++;
 }
 
-/* How many runs, from `run` on, one native frame holds: one, or none; a compiler may put one loop into another. */
+/*
+ * How many runs, from `run` on, one native frame holds: none, one, or more if a compiler inlined one loop into another.
+ */
 static size_t runs_here(const struct marey__unwind_merge *in, size_t native, size_t run)
 {
     const struct marey__native_frame *const frame = &in->native[native];
@@ -36,7 +38,7 @@ static size_t runs_here(const struct marey__unwind_merge *in, size_t native, siz
     return n;
 }
 
-/* Whether anchors can be used: each run has one, and a whole stack has a frame for each. */
+/* Whether anchors can be used: each run has one, and in a complete stack each has a frame. */
 static bool has_anchors(const struct marey__unwind_merge *in)
 {
     size_t run = 0;
@@ -62,7 +64,7 @@ static bool is_shown(struct marey__unwind *unwind, const struct marey__unwind_me
     default:
         break;
     }
-    /* Outside of the outermost Python frame, what has no name is how a thread starts. */
+    /* Outside the outermost Python frame, frames without a name belong to a thread's start. */
     return to->run < in->n_runs || symbol->name[0] != '[';
 }
 
@@ -85,7 +87,7 @@ static void by_anchors(struct marey__unwind *unwind, const struct marey__unwind_
     }
 }
 
-/* `skip`: so many of the innermost loops have no frame yet; `early`: so many runs have lost their loop already. */
+/* `skip`: innermost loops that have no frame yet; `early`: runs that have left their loop already. */
 static void by_names(struct marey__unwind *unwind, const struct marey__unwind_merge *in,
                      struct output *to, size_t skip, size_t early)
 {
@@ -113,7 +115,7 @@ size_t marey__unwind_merge(struct marey__unwind *unwind, const struct marey__unw
         by_anchors(unwind, in, &to);
         *is_mismatch = false;
     } else {
-        /* A stack that was cut lacks the outer loops; a whole one has all, and what differs is at the innermost end. */
+        /* A truncated stack lacks outer loops; a complete one differs only at the innermost end. */
         const size_t skip = in->is_complete && n_loops > in->n_runs ? n_loops - in->n_runs : 0;
         const size_t early = in->is_complete && in->n_runs > n_loops ? in->n_runs - n_loops : 0;
         by_names(unwind, in, &to, skip, early);

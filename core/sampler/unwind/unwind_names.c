@@ -1,4 +1,4 @@
-/* An address becomes a name: by the symbols of its file, by perf-PID.map for generated code, else by where it is. */
+/* Symbolizes addresses: by the symbols of the file, by perf-PID.map for generated code, else by location. */
 #include <unistd.h>
 
 #include "sampler/unwind/internal.h"
@@ -15,7 +15,7 @@ struct made {
     char name[];
 };
 
-/* A symbol in one allocation, its name copied; NULL without memory. */
+/* Allocates a symbol with its name; NULL on out of memory. */
 static struct marey__native_symbol *make_symbol(const char *name,
                                                 const struct marey__program *program,
                                                 uint64_t address, bool *is_outermost)
@@ -38,7 +38,7 @@ static struct marey__native_symbol *make_symbol(const char *name,
 
 uint32_t *marey__native_symbol_tag(const struct marey__native_symbol *symbol)
 {
-    /* All but the one for unknown addresses were made above, in memory that can be written to. */
+    /* All but the shared unknown symbol were allocated above and are writable. */
     return symbol != &marey__native_unknown ? &((struct made *)(uintptr_t)symbol)->tag : NULL;
 }
 
@@ -50,7 +50,7 @@ static size_t first_after(const struct marey__program_function *functions, size_
     return at;
 }
 
-/* There is room. Symbols may overlap: each address belongs to whom it was first found for. */
+/* The array has room. Symbols may overlap: an address belongs to the function it was first found in. */
 static void insert(struct marey__program_function *functions, size_t *n, size_t at,
                    struct marey__program_function *function)
 {
@@ -72,7 +72,7 @@ const struct marey__elf_symbol *marey__program_symbol_at(const struct marey__pro
     return found;
 }
 
-/* From where to where the function around `address` goes, and what it is called. */
+/* The range and name of the function around `address`. */
 static void describe(const struct marey__program *program, uint64_t address,
                      struct marey__program_function *function, char *name, size_t cap)
 {
@@ -123,7 +123,7 @@ const struct marey__native_symbol *marey__unwind_symbol(struct marey__unwind *un
 
 /* ---- generated code ---- */
 
-/* "start size name", numbers hexadecimal. */
+/* "start size name", in hexadecimal. */
 static void take_line(struct marey__unwind *unwind, const char *line, size_t len)
 {
     char text[MAX_NAME + 64], name[MAX_NAME];
@@ -136,7 +136,7 @@ static void take_line(struct marey__unwind *unwind, const char *line, size_t len
         text[used] == '\0' || size == 0 || begin + size < begin)
         return;
     const size_t at = first_after(unwind->jit, unwind->n_jit, begin);
-    /* The file only grows. A function that is known stays, and so does its name; others may have its place later. */
+    /* The file only grows. A known function keeps its range and name, even if others reuse it later. */
     if ((at > 0 && unwind->jit[at - 1].end > begin) || unwind->n_jit >= MAX_JIT ||
         !marey__grow(&unwind->jit, &unwind->jit_cap, unwind->n_jit + 1, sizeof *unwind->jit))
         return;
@@ -148,7 +148,7 @@ static void take_line(struct marey__unwind *unwind, const char *line, size_t len
     insert(unwind->jit, &unwind->n_jit, at, &function);
 }
 
-/* What the file has more than the last time. It is another's, who may write anything, or never end. */
+/* Reads what was appended since the last time. The file is untrusted and may not end. */
 static void read_jit(struct marey__unwind *unwind)
 {
     enum { PIECE = 1 << 16, MAX_FILE = 64 << 20 };

@@ -1,4 +1,4 @@
-/* The bytes of a living process: its mappings, its memory, its files by its own paths, the registers of its threads. */
+/* Access to a running process: its mappings, memory, files by its own paths, and registers of its threads. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 struct process {
     pid_t pid;
-    int root; /* of its file system; -1: ours will do */
+    int root; /* of its file system; -1: use ours */
 };
 
 static bool maps(void *self, struct marey__buf *to)
@@ -36,7 +36,7 @@ static bool memory(void *self, uint64_t at, void *to, size_t n_bytes)
     return process_vm_readv(process->pid, &ours, 1, &theirs, 1, 0) == (ssize_t)n_bytes;
 }
 
-/* A fifo does not hold us up, a terminal does not become ours, and links stay within the target's root. */
+/* Does not block on a FIFO nor acquire a terminal, and symlinks stay within the target's root. */
 static int open_in_root(const struct process *process, const char *path, int more_flags)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more_flags;
@@ -56,7 +56,7 @@ static int open_path(void *self, const char *path)
     return open_in_root(self, path, 0);
 }
 
-/* By the mapping itself, which holds for deleted files too but takes privileges; else by its path. */
+/* Opens the mapping itself, which works for deleted files too but requires privileges; else its path. */
 static int open_map(void *self, const struct marey__remote_map *map)
 {
     const struct process *const process = self;
@@ -67,7 +67,7 @@ static int open_map(void *self, const struct marey__remote_map *map)
     return fd >= 0 || map->is_deleted ? fd : open_path(self, map->path);
 }
 
-/* Whether `fd` is a regular file of root or of the user that the process runs as, by the text of /proc/PID/status. */
+/* Whether `fd` is a regular file owned by root or by the process's user, given the text of /proc/PID/status. */
 static bool is_trusted(int fd, const char *status)
 {
     struct stat about;
@@ -78,7 +78,10 @@ static bool is_trusted(int fd, const char *status)
            (about.st_uid == 0 || about.st_uid == real || about.st_uid == effective);
 }
 
-/* Code generators write /tmp/perf-PID.map, PID as they see it. It counts only if the target or root could have written it. */
+/*
+ * JIT compilers write /tmp/perf-PID.map, with the PID they see. Only trusted if it could be written only by the
+ * target's user or root.
+ */
 static int open_perf_map(void *self)
 {
     const struct process *const process = self;

@@ -1,4 +1,7 @@
-/* Program files of the target: segments, ids, functions, rules. One list for all processes; mapped, as few pages count. */
+/*
+ * Program files of the target: segments, ids, functions, rules. One list for all processes; mapped, because few pages
+ * are used.
+ */
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -53,7 +56,7 @@ void marey__unwind_files_destroy(struct marey__unwind_files *files)
 
 /* ---- what a file says of itself ---- */
 
-/* Notes: a build id is four bytes of name size, size, type 3, "GNU". */
+/* Notes: a build id has a name size, a size, type 3 (four bytes each), and "GNU". */
 static void take_notes(struct marey__program *program, const struct marey__elf *elf,
                        const Elf64_Phdr *segment)
 {
@@ -79,7 +82,7 @@ static void take_notes(struct marey__program *program, const struct marey__elf *
     }
 }
 
-/* .eh_frame_hdr as every linker writes it: numbers of four bytes, counted from its own address. */
+/* .eh_frame_hdr in the form that every linker writes: four-byte numbers relative to its own address. */
 static void take_starts(struct marey__program *program, const struct marey__elf *elf,
                         const Elf64_Phdr *segment)
 {
@@ -134,7 +137,7 @@ static bool describe(struct marey__program *program)
 
 /* ---- finding ---- */
 
-/* A second view of the file, whose first page can be written to and stays ours. NULL: it cannot be had. */
+/* A second mapping of the file with a private writable first page. NULL on failure. */
 static void *map_again(int fd, size_t len)
 {
     size_t again = 0;
@@ -146,7 +149,7 @@ static void *map_again(int fd, size_t len)
     return NULL;
 }
 
-/* Takes `made->bytes` and the other view over. */
+/* Takes ownership of `made->bytes` and the other mapping. */
 static struct marey__program *add(struct marey__unwind_files *files,
                                   const struct marey__program *made, const char *path)
 {
@@ -254,8 +257,8 @@ bool marey__program_start(const struct marey__program *program, uint64_t address
 /* ---- rules ---- */
 
 /*
- * Keep what was found, as the range number `at`. It begins at the address that was asked for: libdw's own begin is too low
- * where the entry goes back to an earlier state, as it does after every return in the middle of a function.
+ * Caches a result as range `at`. It begins at the queried address: libdw's begin is too low if the entry returns to an
+ * earlier state, as it does after every return in the middle of a function.
  */
 static void keep_range(struct marey__program *program, size_t at, struct marey__cfi_range range)
 {

@@ -1,23 +1,24 @@
 /*
- * How large a frame is, by what its function does first. MKL and other hand-made kernels have no call frame information and
- * no frame pointer, but begin as everybody does: push registers, lower the stack pointer, store registers there. Read from
- * the start of the function up to where it is; at the first other instruction the frame is taken to be whole.
+ * The size of a frame from the first instructions of its function. MKL and other hand-written kernels have no call
+ * frame information and no frame pointer, but begin like others: push registers, lower the stack pointer, store
+ * registers. Decodes from the start of the function to the current instruction; at the first other instruction the
+ * frame is assumed complete.
  */
 #include "sampler/unwind/internal.h"
 
 #if defined(__x86_64__)
 
 struct prologue {
-    int64_t depth;    /* bytes from the stack pointer up to the return address */
-    bool has_pointer; /* rbp keeps where the frame is, and rsp may be anywhere */
+    int64_t depth;    /* bytes from the stack pointer to the return address */
+    bool has_pointer; /* rbp points to the frame, and rsp may be anywhere */
     struct {
-        int64_t below; /* the return address */
+        int64_t below; /* offset from the return address */
         uint8_t reg;
     } saved[8];
     size_t n_saved;
 };
 
-/* DWARF's number of a register that callees keep, by the processor's number; 0: it is none. */
+/* The DWARF number of a callee-saved register, by its machine number; 0 for others. */
 static uint8_t kept(unsigned number)
 {
     return number == 3                    ? 3
@@ -34,7 +35,7 @@ static void save(struct prologue *p, unsigned number, int64_t below)
     p->saved[p->n_saved++].below = below;
 }
 
-/* push, with or without a prefix. How long it is; 0: it is another one. */
+/* push, with or without prefix. Returns its length, 0 for another instruction. */
 static size_t take_push(struct prologue *p, const uint8_t *code, size_t n)
 {
     const size_t prefix = n > 1 && code[0] == 0x41;
@@ -45,7 +46,7 @@ static size_t take_push(struct prologue *p, const uint8_t *code, size_t n)
     return prefix + 1;
 }
 
-/* sub $n,%rsp, or add of a negative one. */
+/* sub $n,%rsp, or add of a negative number. */
 static size_t take_room(struct prologue *p, const uint8_t *code, size_t n)
 {
     int32_t by;

@@ -1,4 +1,7 @@
-/* Names for readers, and roles of CPython's functions: loop, call machinery, starts. By name, as samplers meet many builds. */
+/*
+ * Readable names, and roles of CPython's functions: loop, call machinery, starts. By name, as samplers meet many
+ * builds.
+ */
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -11,7 +14,7 @@ typedef char *demangle_function(const char *name, char *to, size_t *len, int *st
 static demangle_function *demangler; /* written once below */
 static pthread_once_t demangler_once = PTHREAD_ONCE_INIT;
 
-/* The compiler's own, where a libstdc++ is installed: no library in C can do it. */
+/* __cxa_demangle, if a C++ runtime is installed. */
 static void find_demangler(void)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
@@ -22,7 +25,7 @@ static void find_demangler(void)
     }
 }
 
-/* Without "(int, char const*) const" at the end, which makes names long and only separates overloads. */
+/* Removes "(int, char const*) const" at the end, which is long and only distinguishes overloads. */
 static size_t without_parameters(const char *name)
 {
     size_t len = strlen(name), depth = 0;
@@ -59,7 +62,7 @@ void marey__native_clean(const char *text, size_t len, char *to, size_t cap)
 void marey__demangle(const char *name, char *to, size_t cap)
 {
     char plain[MAX_MANGLED];
-    /* "foo.cold", "foo.part.0", "foo.constprop.1": the compiler cut foo into pieces. */
+    /* "foo.cold", "foo.part.0", "foo.constprop.1": the compiler split foo. */
     size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$@");
     if (len == 0 || name[len] != '.')
         len = strlen(name);
@@ -75,14 +78,14 @@ void marey__demangle(const char *name, char *to, size_t cap)
     if (readable != NULL)
         len = without_parameters(readable);
     marey__native_clean(text, len, to, cap);
-    free(readable); /* by malloc, as __cxa_demangle promises */
+    free(readable); /* allocated by malloc in __cxa_demangle */
 }
 
 /* ---- roles ---- */
 
-/* Names with blanks between; with a '*' at its end: each name that starts so. */
+/* Names separated by blanks; a '*' at the end matches any rest. */
 
-/* How one Python function comes to call another through C. */
+/* Functions through which one Python function calls another in C. */
 static const char plumbing[] =
     "_PyEval_* PyEval_* _TAIL_CALL_* _PyFunction_* function_code_fastcall _PyObject_Call* "
     "_PyObject_FastCall* _PyObject_MakeTpCall _PyObject_Vectorcall* PyObject_Call* "
@@ -90,7 +93,7 @@ static const char plumbing[] =
     "_PyCFunction* PyCFunction_* cfunction_* method_vectorcall* method_call vectorcall_* "
     "object_vacall call_function do_call_core type_call slot_tp_* slot_mp_* slot_sq_* slot_nb_* "
     "wrap_* wrapperdescr_* _PyGen_* gen_send_ex* gen_iternext gen_send";
-/* Outside of the first line of Python. A thread or a program starts with the outermost ones. */
+/* Functions outside the first Python frame. A thread or a program starts with the outermost ones. */
 static const char outermost[] = "_start clone clone3 __clone __clone3 thread_start";
 static const char starts[] =
     "__libc_start_main* __libc_start_call_main main Py_BytesMain Py_Main Py_RunMain pymain_* "
@@ -111,7 +114,7 @@ static bool is_one_of(const char *name, const char *patterns)
 
 enum marey__native_role marey__native_role(const char *name, bool *is_outermost)
 {
-    if (strncmp(name, "__GI_", 5) == 0) /* how the C library calls its own */
+    if (strncmp(name, "__GI_", 5) == 0) /* the C library's prefix for internal calls */
         name += 5;
     *is_outermost = is_one_of(name, outermost);
     if (strcmp(name, "_PyEval_EvalFrameDefault") == 0)

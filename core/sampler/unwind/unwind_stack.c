@@ -1,19 +1,19 @@
 /*
- * Registers and a copy of the stack become frames. For each frame these ways are tried, in this order:
+ * Converts registers and a copy of the stack to frames. For each frame it tries, in this order:
  *
- *   a rule         what the file itself says of the address (call frame information)
- *   prologue       what its function does first says how large its frame is
+ *   a rule         the file's call frame information for the address
+ *   prologue       the first instructions of the function give the frame's size
  *   frame pointer  the word after the saved one is a return address
  *   search         the next word of the stack that points after a call
  *
- * All but the first are guesses; they have to point into code, right after an instruction that calls. A frame says how
- * it was found.
+ * All but the first are guesses; they must point into code, right after a call instruction. Each frame records how it
+ * was found.
  */
 #include "sampler/unwind/internal.h"
 
 enum {
     MAX_SEARCH = 1024
-}; /* words of the stack; a frame with larger arrays and no rule is where we end */
+}; /* words of the stack; the walk ends at a frame with larger arrays and no rule */
 
 #define BIT(number) ((uint64_t)1 << (number))
 
@@ -26,11 +26,11 @@ static bool ends_in_call(const uint8_t *code)
     uint32_t word;
     memcpy(&word, code, sizeof word);
     return (word & 0xfc000000u) == 0x94000000u || (word & 0xfffffc1fu) == 0xd63f0000u ||
-           (word & 0xfefff800u) == 0xd63f0800u; /* bl, blr, blraa and its like */
+           (word & 0xfefff800u) == 0xd63f0800u; /* bl, blr, blraa and similar */
 }
 #else
 enum { CALL_BYTES = 7 };
-/* Whether an instruction that calls ends with these seven bytes: e8 and four, or ff /2 with its operand. */
+/* Whether a call instruction ends with these seven bytes: e8 and four, or ff /2 with its operand. */
 static bool ends_in_call(const uint8_t *code)
 {
     if (code[2] == 0xe8)
@@ -50,7 +50,7 @@ static bool ends_in_call(const uint8_t *code)
 }
 #endif
 
-/* Where the call that ends with these bytes goes, as far as it says that; 0: anywhere. */
+/* The target of the call that ends with these bytes, if it is direct; 0: unknown. */
 static uint64_t goes_to(const uint8_t *code, uint64_t address)
 {
 #if defined(__aarch64__)
@@ -66,7 +66,7 @@ static uint64_t goes_to(const uint8_t *code, uint64_t address)
 #endif
 }
 
-/* Whether `pc` may be a return address. A direct call must be of `from`, unless NULL, as stacks hold leftovers. */
+/* Whether `pc` may be a return address. A direct call must target `from` (unless NULL), as stacks contain leftovers. */
 static bool is_behind_call(struct marey__unwind *unwind, uint64_t pc,
                            const struct marey__native_symbol *from)
 {
@@ -84,7 +84,7 @@ static bool is_behind_call(struct marey__unwind *unwind, uint64_t pc,
     const uint64_t target = goes_to(code, address + 1);
     if (from == NULL || target == 0 || target == from->address)
         return true;
-    /* Another library is reached by a stub, which has no name. */
+    /* Another library is called through a stub, which has no name. */
     return marey__program_symbol_at(program, target) == NULL;
 }
 
@@ -115,7 +115,7 @@ static bool by_frame_pointer(struct marey__unwind *unwind, struct marey__unwind_
         !marey__unwind_load(state, fp + 8, &pc))
         return false;
     pc = plain_address(pc);
-    /* What was saved need not be a frame pointer: the caller may have used the register for anything. */
+    /* The saved word need not be a frame pointer: the caller may have used the register for anything. */
     if (!is_behind_call(unwind, pc, NULL))
         return false;
     state->registers[MAREY__UNWIND_FP] = saved;
@@ -145,7 +145,7 @@ static bool by_search(struct marey__unwind *unwind, struct marey__unwind_state *
 struct walk {
     struct marey__unwind *unwind;
     struct marey__unwind_state state;
-    bool is_exact; /* pc is the instruction that runs, not the one after a call */
+    bool is_exact; /* pc is the current instruction, not one after a call */
 };
 
 static bool is_code(struct marey__unwind *unwind, uint64_t pc)
@@ -168,7 +168,7 @@ static enum outcome by_rule(struct walk *walk, uint32_t number, uint64_t *cfa)
         return STUCK;
     const uint64_t pc = plain_address(next.registers[MAREY__UNWIND_PC]);
     next.registers[MAREY__UNWIND_PC] = pc;
-    /* Stacks grow down: only a signal may have been delivered on another one, only the innermost may be empty. */
+    /* Stacks grow down: only a signal may use another stack, only the innermost frame may be empty. */
     if (!rule->is_signal && (*cfa < sp || (*cfa == sp && !walk->is_exact)))
         return STUCK;
     if (!is_code(walk->unwind, rule->is_signal ? pc : pc - 1))

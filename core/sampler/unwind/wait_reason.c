@@ -1,7 +1,7 @@
 /*
- * Why the kernel holds a thread, in words. A recording keeps a code: the call in the low byte, what the call's descriptor
- * is in the next. Codes mean the same on every kind of CPU, so that numbers of system calls stay in here. They
- * are in recordings: new ones are added, none is changed.
+ * Why a thread is blocked, in words. A recording stores a code: the call in the low byte, the kind of its descriptor in
+ * the next. Codes are the same on every CPU architecture, so system call numbers stay in this file. They are stored in
+ * recordings: new ones may be added, none may change.
  */
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -39,9 +39,9 @@
     X(26, STOPPED, "stopped")                                                                      \
     X(27, RESTARTED, "interrupted wait")
 #define ENUMERATOR(code, name, text) name = code,
-enum { CALLS(ENUMERATOR) OTHER = 255 }; /* OTHER: the system call's number in the upper half */
+enum { CALLS(ENUMERATOR) OTHER = 255 }; /* OTHER: the system call number is in the upper half */
 
-/* System calls by code; whether their first argument is a descriptor. */
+/* System calls by code; whether the first argument is a descriptor. */
 static const struct call {
     uint8_t code;
     bool has_descriptor;
@@ -99,9 +99,9 @@ static const struct call {
 #endif
 };
 
-/* What a descriptor is, by what /proc/PID/fd says it links to; codes as above. The first that fits. */
+/* The kind of a descriptor by its link in /proc/PID/fd; codes as above. The first match wins. */
 static const struct target {
-    const char *link; /* what it begins with */
+    const char *link; /* prefix */
     const char *name;
     uint8_t code;
 } targets[] = {
@@ -123,7 +123,7 @@ static const struct target {
     {"/", "file", 14},
 };
 
-/* Functions of the kernel that threads sleep in, where the call itself may not be read; what they begin with. */
+/* Prefixes of kernel functions that threads sleep in, for when the system call is unreadable. */
 static const struct {
     uint8_t code, target;
     const char *functions;
@@ -155,7 +155,7 @@ static uint32_t with_target(uint32_t code, const char *link)
     return code;
 }
 
-/* The call that "NUMBER 0xARGUMENT ..." names, NULL for one without words. */
+/* The call of "NUMBER 0xARGUMENT ...", NULL for one without a name. */
 static const struct call *call_of(const char *text, uint64_t *number)
 {
     if (!marey__parse_number(text, strlen(text), number))
@@ -170,9 +170,9 @@ static const struct call *call_of(const char *text, uint64_t *number)
 uint32_t marey__wait_parse(const char *text, const char *link)
 {
     uint64_t number;
-    if (strncmp(text, "-1 ", 3) == 0) /* held, and in no call: by its own memory */
+    if (strncmp(text, "-1 ", 3) == 0) /* blocked outside a system call: by a page fault */
         return FAULT;
-    if (text[0] < '0' || text[0] > '9') /* "running", or nothing */
+    if (text[0] < '0' || text[0] > '9') /* "running", or empty */
         return 0;
     const struct call *const call = call_of(text, &number);
     if (call == NULL)
@@ -218,7 +218,7 @@ uint32_t marey__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd)
     text[n] = '\0';
     read_link(pid, text, link, sizeof link);
     const uint32_t wait = marey__wait_parse(text, link);
-    const uint32_t slept = wait == RESTARTED ? by_wchan(pid, tid) : 0; /* which one it was */
+    const uint32_t slept = wait == RESTARTED ? by_wchan(pid, tid) : 0; /* which call it was */
     return slept != 0 ? slept : wait;
 }
 
