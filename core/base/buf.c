@@ -217,10 +217,7 @@ void marey__json_put(struct marey__buf *buf, const char *text, size_t len)
     marey__buf_puts(buf, "\"");
 }
 
-/*
- * Characters that a terminal interprets or that change the display order: C0 and C1 controls, DEL, line separators,
- * direction marks.
- */
+/* Characters that a terminal interprets or reorders: C0 and C1 controls, DEL, line separators, direction marks. */
 static bool is_unsafe(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||

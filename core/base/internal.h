@@ -113,10 +113,7 @@ MAREY_PRIVATE_API void marey__alloc_fail_nth(uint64_t n);
 MAREY_PRIVATE_API bool marey__grow(void *array, size_t *n_cap, size_t want, size_t size);
 /* The same, and sets `*n` to at least `want`; new elements are zero. */
 MAREY_PRIVATE_API bool marey__extend(void *array, size_t *n, size_t *n_cap, size_t want, size_t size);
-/*
- * Appends the value (last argument) to `array` of `n` elements. Returns false on out of memory, with the array
- * unchanged.
- */
+/* Appends the value (last argument) to `array` of `n` elements. Returns false on out of memory, array unchanged. */
 #define MAREY__PUSH(array, n, cap, ...)                                                            \
     (marey__grow(&(array), &(cap), (size_t)(n) + 1, sizeof *(array)) &&                            \
      ((array)[(n)++] = (__VA_ARGS__), true))
@@ -267,20 +264,14 @@ MAREY_PRIVATE_API bool marey__parse_process_stat(const char *text, size_t len,
 MAREY_PRIVATE_API bool marey__read_process_stat(int64_t pid, int64_t tid,
                                                 struct marey__process_stat *out);
 
-/*
- * write(2) until everything is written; false with errno set. Exceeding a file-size limit fails with EFBIG, without a
- * signal.
- */
+/* write(2) until all is written; false with errno set. Exceeding a file-size limit fails with EFBIG, without SIGXFSZ. */
 MAREY_PRIVATE_API bool marey__write_all(int fd, const void *bytes, size_t len);
 /* Reads from offset `at`, or from the file position if -1; short only at end of file. -1 with errno set. */
 MAREY_PRIVATE_API ssize_t marey__read_all(int fd, void *to, size_t len, off_t at);
 
 /* ---- held_file.c: files that stay open inside the user's program ---- */
 
-/*
- * Moves `fd` to a number above 100, or above 2 if the limit is that low. On failure returns -1 with errno set and
- * closes `fd`.
- */
+/* Moves `fd` above 100, or above 2 if the limit is that low. On failure returns -1 with errno set and closes `fd`. */
 MAREY_PRIVATE_API int marey__raise_fd(int fd);
 /* openat(2) with close-on-exec and such a number. */
 MAREY_PRIVATE_API int marey__open_at(int folder, const char *path, int flags, mode_t mode);
@@ -301,10 +292,7 @@ bool marey__held_reopen(struct marey__held_file *file, const char *path, int fla
 bool marey__held_write(const struct marey__held_file *file, const void *bytes, size_t len);
 /* Closes the descriptor if it is ours. */
 MAREY_PRIVATE_API void marey__held_close(struct marey__held_file *file);
-/*
- * Between these calls a write beyond RLIMIT_FSIZE fails with EFBIG instead of raising SIGXFSZ. The second preserves
- * errno.
- */
+/* Between these a write beyond RLIMIT_FSIZE fails with EFBIG instead of SIGXFSZ. The second preserves errno. */
 MAREY_PRIVATE_API void marey__size_limit_begin(sigset_t *before);
 MAREY_PRIVATE_API void marey__size_limit_end(const sigset_t *before);
 
@@ -358,10 +346,7 @@ MAREY_WARN_UNUSED bool marey__sort_runs(void *base, size_t n, size_t size,
 
 /* Opens an unnamed file for reading and writing in `folder` (may be NULL), else TMPDIR, else /var/tmp, else /tmp. */
 MAREY_WARN_UNUSED marey_status marey__temporary_open(const char *folder, int *fd);
-/*
- * Replaces the content of the file `path` by `bytes`; on failure the old file is unchanged. Writes to pipes and devices
- * directly.
- */
+/* Replaces the content of the file `path`; on failure it is unchanged. Writes to pipes and devices directly. */
 MAREY_WARN_UNUSED marey_status marey__replace_file(const char *path, const void *bytes, size_t len);
 
 /* ---- student_t.c: Student's t ---- */
@@ -457,10 +442,7 @@ static inline uint32_t marey__key_map_number(struct marey__key_map *map, void *a
     return number != 0 ? number : marey__key_map_add(map, array, n, cap, size, key, key_size);
 }
 
-/*
- * The number of the element that begins with the variable `key`. MAREY__MAP_NUMBER appends a missing one;
- * MAREY__MAP_ADD expects that `key` is missing.
- */
+/* The number of the element that begins with `key` (a variable). NUMBER appends a missing one; ADD expects it missing. */
 #define MAREY__MAP_FIND(map, array, key)                                                           \
     marey__key_map_find((map), (array), sizeof *(array), &(key), sizeof(key))
 #define MAREY__MAP_ADD(map, array, n, cap, key)                                                    \
@@ -580,10 +562,7 @@ struct marey__sketch {
 /* Zero-initialized is empty. fini() leaves an empty sketch. */
 MAREY_PRIVATE_API void marey__sketch_fini(struct marey__sketch *sketch);
 
-/*
- * Adds `from` to `into`. Returns false on out of memory; `into` then holds part of `from` and stays valid. Only the
- * caller uses `into`.
- */
+/* Adds `from` to `into`, which only the caller uses. On out of memory returns false with a part of `from` added. */
 MAREY_PRIVATE_API MAREY_WARN_UNUSED bool marey__sketch_merge(struct marey__sketch *into,
                                                              const struct marey__sketch *from);
 
@@ -671,10 +650,7 @@ static inline bool marey__sketch_add_known(struct marey__sketch *sketch, uint64_
 
 /* ---- text_units.c: numbers as people read them ---- */
 
-/*
- * Three significant digits and a unit: "1.23 ms". With `unit` ("ns", "us", "ms", "s"): the number in that unit, without
- * its name.
- */
+/* Three significant digits and a unit: "1.23 ms". With `unit` ("ns", "us", "ms", "s") the number in it, without unit. */
 MAREY_PRIVATE_API void marey__text_duration(struct marey__buf *buf, double ns, const char *unit);
 /* "950", "1.20 M". */
 MAREY_PRIVATE_API void marey__text_amount(struct marey__buf *buf, double n);

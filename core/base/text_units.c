@@ -1,6 +1,5 @@
 /*
- * Numbers and strings for display: the one place that chooses units and digits. Output is plain ASCII, so it works with
- * LANG=C too.
+ * Numbers and strings for display: the one place that chooses units and digits. Plain ASCII, for LANG=C too.
  */
 #include <math.h>
 #include <time.h>

@@ -22,10 +22,7 @@
 
 typedef struct marey__byte_source marey__byte_source;
 
-/*
- * Opens the file at `path`; detects gzip by its first bytes. MAREY_EIO; MAREY_EUNAVAILABLE for gzip in a build without
- * it.
- */
+/* Opens the file at `path`; detects gzip by its first bytes. MAREY_EIO; MAREY_EUNAVAILABLE for gzip in a build without it. */
 MAREY_WARN_UNUSED marey_status marey__bytes_open(const char *path, marey__byte_source **out);
 /* The same for `len` bytes in memory, lent until close. */
 MAREY_WARN_UNUSED marey_status marey__bytes_open_memory(const void *bytes, size_t len,
@@ -223,10 +220,7 @@ marey_status marey__json_status(const struct marey__json *json, const char *path
  */
 bool marey__json_refill(struct marey__json *json);
 
-/*
- * Appends the content of a quoted string, `len` bytes as written, with escapes decoded. False for an escape that
- * `rules` do not allow.
- */
+/* Appends the content of a quoted string of `len` bytes, escapes decoded. False for an escape against `rules`. */
 bool marey__json_decode(struct marey__buf *buf, const char *text, size_t len, unsigned rules);
 
 /* ---- decimal.c ---- */
@@ -290,10 +284,7 @@ struct marey__csv {
 
 /* Reads all rows. MAREY_EFORMAT with a message about `path`. */
 MAREY_WARN_UNUSED marey_status marey__csv_read(struct marey__csv *csv, marey__byte_source *bytes);
-/*
- * A column of the row. Returns false if it is missing, empty, not a finite number, or (count) not a non-negative
- * integer.
- */
+/* A column of the row. Returns false if it is missing, empty, not a finite number, or (count) not a non-negative integer. */
 bool marey__csv_find(const struct marey__csv *csv, size_t column, struct marey__csv_field *out);
 bool marey__csv_number(const struct marey__csv *csv, size_t column, double *out);
 /* Accepts 4.0, which pandas writes if other rows have no value. */
@@ -387,10 +378,7 @@ bool marey__elf_find(const void *bytes, size_t len, const char *name, bool is_th
 /* Finds a section by name: its address before loading and its length; false if it is missing. */
 bool marey__elf_section(const void *bytes, size_t len, const char *name, uint64_t *begin,
                         uint64_t *n_bytes);
-/*
- * The lowest address of the file's segments, rounded down to a page: the lowest mapped address minus this is the load
- * bias.
- */
+/* The lowest address of the file's segments, page-aligned: the lowest mapped address minus this is the load bias. */
 bool marey__elf_first_address(const void *bytes, size_t len, uint64_t *out);
 
 /* Files read so far, zeroed at first. */

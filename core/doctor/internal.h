@@ -128,10 +128,7 @@ struct marey__probe {
     char text[8192]; /* NUL-terminated; truncated */
 };
 
-/*
- * Runs in the child, whose standard streams are /dev/null; output to `fd` reaches the parent. Returns the exit status,
- * 0 to 255.
- */
+/* Runs in the child, with standard streams at /dev/null; output to `fd` reaches the parent. Returns the exit status. */
 typedef int marey__probe_work(void *ctx, int fd);
 void marey__probe_start(struct marey__probe *probe, marey__probe_work *work, void *ctx);
 /* Waits until all `n` have ended, and kills the rest at the deadline. */

@@ -326,10 +326,7 @@ static marey_status finalize_dead(int log_fd, const char *path, int pool_fd, con
     return MAREY_OK;
 }
 
-/*
- * Both files must belong to one user, who is the current one, or we are root: do not join files that others placed
- * there.
- */
+/* Both files must belong to one user, who is the current one, or we are root: do not join files that others placed there. */
 static bool owners_agree(const struct stat *log, const struct stat *pool)
 {
     const uid_t self = geteuid();

@@ -43,10 +43,7 @@ struct marey__moment {
     uint64_t tick, monotonic_ns, realtime_ns, width_ns;
 };
 
-/*
- * Stored only by marey__clock_choose, before a recording opens. Relaxed, as a late event of the previous one may read
- * it.
- */
+/* Stored only by marey__clock_choose, before a recording opens. Relaxed, as a late event of the previous one may read it. */
 extern bool marey__clock_is_tsc;
 
 static inline uint64_t marey__clock_ns(clockid_t clock)
@@ -507,10 +504,7 @@ static inline void marey__lane_put(uint32_t tag)
 /* Writes a record of `n` words after its header; `n` at most MAREY__RECORD_WORDS_MAX. */
 enum { MAREY__RECORD_WORDS_MAX = 1024 };
 void marey__lane_put_record(enum marey_record_type type, const uint64_t *words, size_t n);
-/*
- * The same for an event in the past: at `tick`, but not before the lane's last event and not after now, as lanes are
- * ordered by time.
- */
+/* The same for an event in the past: at `tick`, but not before the lane's last event (lanes are ordered) nor after now. */
 void marey__lane_put_record_at(uint64_t tick, enum marey_record_type type, const uint64_t *words,
                                size_t n);
 
@@ -544,10 +538,7 @@ void marey__lane_retire(struct marey__lane *lane); /* queues its chunk and frees
 
 /* ---- side_lane.c: a lane that does not belong to a thread, such as a stream's; its records carry their own ticks ---- */
 
-/*
- * `name` is copied and truncated to 15 bytes. NULL on out of memory. In a forked child all side lanes are gone: forget
- * them.
- */
+/* `name` is copied and truncated to 15 bytes. NULL on out of memory. A forked child must forget its side lanes. */
 struct marey__lane *marey__side_lane_open(enum marey_lane_kind kind, int64_t tid, const char *name);
 /*
  * Writes a record of `n` words after its header. Ticks must not decrease. Any thread, one at a time per lane; not from
@@ -648,10 +639,7 @@ void marey__record_failed(const char *why);
 /* Writes a key/value pair about the process into the open log; a note for the reader of the recording. */
 void marey__record_text(const char *key, const char *value);
 void marey__record_note(const char *sentence);
-/*
- * Writes the cost of an instrument so far, under a key of log_format.h: from `low_ps` to `high_ps` for each of `n`
- * events.
- */
+/* Writes the cost of an instrument so far, under a key of log_format.h: from `low_ps` to `high_ps` for each of `n` events. */
 void marey__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps);
 void marey__record_before_fork(void);
 void marey__record_after_fork(bool in_child);
@@ -690,10 +678,7 @@ struct marey__usage {
     int64_t rss_bytes;
 };
 
-/*
- * Whether all counters in `mask` are readable: MAREY_EINVAL for unknown bits, MAREY_EUNAVAILABLE. Any thread; about 20
- * us.
- */
+/* Whether all counters in `mask` are readable: MAREY_EINVAL for unknown bits, MAREY_EUNAVAILABLE. Any thread; about 20 us. */
 MAREY_WARN_UNUSED marey_status marey__usage_check(uint32_t mask);
 
 /*

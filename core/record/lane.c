@@ -32,10 +32,7 @@ static struct marey__record *const record = &marey__record;
 
 /* ---- chunks ---- */
 
-/*
- * The tick of the last event. Payload words of a record cannot be distinguished from events, so a record's tick is
- * stored.
- */
+/* The tick of the last event. Payload words of a record cannot be distinguished from events, so a record's tick is stored. */
 static uint64_t last_tick(const struct marey__lane *lane)
 {
     if (lane->pos == NULL)

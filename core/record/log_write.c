@@ -1,6 +1,5 @@
 /*
- * The log file: each block is appended by one write under one lock. A failed write is truncated, so readers never see
- * half a block.
+ * The log file: each block is appended by one write under one lock. A failed write is truncated: no torn blocks.
  */
 #include <errno.h>
 #include <fcntl.h>

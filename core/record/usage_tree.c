@@ -134,10 +134,7 @@ static void probe(uint64_t pid)
     clockid_t clock;
     struct marey__process_stat stat;
     uint64_t *const stranger = &tree.strangers[pid % N_STRANGERS];
-    /*
-     * Most pids belong to threads and to processes that ended: the clock answers that at a tenth of the cost of the
-     * file.
-     */
+    /* Most pids belong to threads and to processes that ended: the clock answers that at a tenth of the cost of the file. */
     if (*stranger == pid || is_in_tree(pid) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
         !marey__read_process_stat((int64_t)pid, 0, &stat))
         return;

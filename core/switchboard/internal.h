@@ -67,10 +67,7 @@ struct marey__instrument {
     size_t n_options;
     const void *defaults; /* the struct before any option; NULL: zeros */
     size_t settings_size; /* of that struct; 0: none */
-    /*
-     * Measures only if the user who started the recording requests it: the measurement's name, how to request it. NULL:
-     * no.
-     */
+    /* Measures only if the user who started the recording requests it: the measurement's name, how to request it. */
     const char *measures, *ask_by;
     bool (*is_wanted)(const void *settings); /* with `measures` */
 

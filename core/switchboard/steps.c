@@ -91,10 +91,7 @@ static size_t run_of(size_t from, size_t period)
     return MAREY__MIN(i, steps.n_kept) - from;
 }
 
-/*
- * The period that explains most updates from `from` on, seen at least twice; else 1, valid while the optimizer does not
- * change.
- */
+/* The period that explains most updates from `from` on, seen at least twice; else 1, valid for a single optimizer. */
 static size_t best_period(size_t from, size_t *run)
 {
     size_t best = 1, tried = 0;

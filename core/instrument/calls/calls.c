@@ -356,10 +356,7 @@ static struct marey_calls_thread *forking_thread(const struct marey_calls *calls
     return found;
 }
 
-/*
- * The child has one thread and starts with empty results. A parent thread that held a profile's lock does not exist
- * here.
- */
+/* The child has one thread and starts with empty results. A parent thread that held a profile's lock does not exist here. */
 static void start_anew(struct marey_calls *calls)
 {
     struct marey_calls_thread *const left = forking_thread(calls);

@@ -1,6 +1,5 @@
 /*
- * GPU tensors: cloned on the GPU when added, then copied to the host in order by a separate thread. Readers wait until
- * then.
+ * GPU tensors: cloned when added, then copied to the host in order by a separate thread. Readers wait until then.
  */
 #include "instrument/cuda/internal.h"
 #include "instrument/dump/internal.h"

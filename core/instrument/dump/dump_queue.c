@@ -230,10 +230,7 @@ static void finish(uint64_t number)
     pthread_cond_broadcast(&dump->room);
 }
 
-/*
- * Writes the first step, after one with the same number that is being written. Caller holds the lock, which is released
- * meanwhile.
- */
+/* Writes the first step, after one with the same number in progress. Caller holds the lock, released meanwhile. */
 static void write_first(void)
 {
     while (dump->first != NULL &&

@@ -205,10 +205,7 @@ static marey_status disable(uint64_t patience_ns)
     return st;
 }
 
-/*
- * The program's first enable takes over a dump begun by options, unless a step has ended; it may still name the
- * directory.
- */
+/* The program's first enable takes over a dump begun by options, unless a step has ended; it may still name the directory. */
 static marey_status switch_on(const struct marey_dump_options *o, bool by_options)
 {
     if (marey_dump_is_enabled() && !(is_by_options && marey_dump_count() == 0))
@@ -245,10 +242,7 @@ marey_status marey_dump_disable(void)
 
 static const struct marey__instrument instrument;
 
-/*
- * Options without a directory wait for one, from a recording or the program; options that come while dumping wait for
- * the next enable.
- */
+/* Options without a directory wait for one, from a recording or the program; while dumping, for the next enable. */
 static void configure(const struct marey__settings *settings)
 {
     const struct dump_settings *const own = marey__settings_of(settings, &instrument);
@@ -275,10 +269,7 @@ static void reset(void)
 
 static bool has_switch_lock; /* of the forking thread; stored under dump.lock */
 
-/*
- * Ends idle threads, so that the child misses none and Python does not warn. Do not wait for a disable, which may take
- * long.
- */
+/* Ends idle threads, so that the child misses none and Python does not warn. Does not wait for a long disable. */
 static void before_fork(void)
 {
     const struct timespec until = marey__clock_after(CLOCK_REALTIME, fork_patience_ns);

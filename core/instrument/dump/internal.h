@@ -233,10 +233,7 @@ void marey__dump_file_begin(struct marey__dump_file *file, const struct marey__h
                             const char *name, bool durable);
 void marey__dump_file_put(struct marey__dump_file *file, const void *bytes, size_t len);
 bool marey__dump_file_sink(void *file, const char *text, size_t len);
-/*
- * Renames it to its final name, or removes it after a failure or if `keep` is false. Returns the status, with its
- * message.
- */
+/* Renames it to its final name, or removes it after a failure or if `keep` is false. Returns the status, with its message. */
 marey_status marey__dump_file_end(struct marey__dump_file *file, bool keep);
 
 /* The right to write under plain names into a folder: one living process of each rank has it. */
@@ -283,10 +280,7 @@ void marey__dump_report(struct marey__dump_result *result, const char *fmt, ...)
 bool marey__dump_take_room(struct marey__dump_place *place, struct marey__dump_item *item,
                            struct marey__dump_result *result);
 
-/*
- * Writes a step. Values that cannot be written are `missing`, and counted in `result`; the status is that of the whole
- * step.
- */
+/* Writes a step. Values that cannot be written are `missing`, and counted in `result`; returns the step's status. */
 MAREY_WARN_UNUSED marey_status marey__dump_write_marey(struct marey__dump_step *step,
                                                        struct marey__dump_place *place,
                                                        struct marey__dump_result *result);
@@ -389,10 +383,7 @@ void marey__dump_end_threads(uint64_t patience_ns);
 /* Waits until nothing is queued or being written; with `patience_ns` not 0, gives up after that time without
    progress. False: something is left. */
 bool marey__dump_drain(uint64_t patience_ns);
-/*
- * Waits for `n_bytes` of the budget, according to the policy. False if refused; with policy block, if the step alone is
- * too large.
- */
+/* Waits for `n_bytes` of the budget, by the policy. False if refused; with policy block, if the step is too large. */
 bool marey__dump_reserve(uint64_t n_bytes);
 
 #endif

@@ -190,10 +190,7 @@ static bool wait_to_begin(struct marey__energy_session *s)
     return true;
 }
 
-/*
- * Asks once a second, as the measuring process may end. The first time even after the program's end, for very short
- * programs.
- */
+/* Asks once a second, as the measuring process may end; the first time even after the end of a very short program. */
 static bool wait_for_turn(struct marey__energy_session *s)
 {
     for (;;) {

@@ -1,6 +1,5 @@
 /*
- * Energy counters only increase, but may wrap, restart at zero with the driver, or stop. The result never decreases or
- * jumps.
+ * Energy counters only increase, but may wrap, restart at zero, or stop. The result never decreases or jumps.
  */
 #include "instrument/energy/internal.h"
 

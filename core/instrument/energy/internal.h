@@ -283,10 +283,7 @@ void marey__energy_gpu_init(struct marey__energy_gpu *gpu, const struct marey__n
 void marey__energy_gpu_fini(struct marey__energy_gpu *gpu);
 /* A single reading of power. */
 void marey__energy_gpu_power(struct marey__energy_gpu *gpu, uint64_t now_ns);
-/*
- * Detects whether the buffer can be used for `hz` values a second (0: a sensible number); tries again later if it was
- * empty.
- */
+/* Detects whether the buffer can be used for `hz` values a second (0: a sensible number); retries an empty one later. */
 void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz);
 /* Takes the samples since the last call. If the buffer stopped working, disables it and reads a single value. */
 void marey__energy_ring_read(struct marey__energy_gpu *gpu);
@@ -322,10 +319,7 @@ struct marey__zone {
 size_t marey__zones_open(struct marey__zone *zones);
 void marey__zone_read(struct marey__zone *zone, uint64_t now_ns);
 void marey__zone_describe(const struct marey__zone *zone, struct marey__buf *out);
-/*
- * The device of a zone, from the names of its folder ("intel-rapl:0:1") and in its file `name`; false if it is not one
- * we read.
- */
+/* The device of a zone, from its folder's name ("intel-rapl:0:1") and its file `name`; false if we do not read it. */
 MAREY_PRIVATE_API bool marey__zone_device(const char *folder, const char *name,
                                           const char *parent_name, char *out, size_t size);
 /* Parses a file that contains only a number, maybe with a newline. */

@@ -1,6 +1,5 @@
 /*
- * Which GPUs a process may use according to CUDA_VISIBLE_DEVICES, parsed as CUDA does. The text comes from another
- * process: untrusted.
+ * Which GPUs a process may use by CUDA_VISIBLE_DEVICES, parsed as CUDA does. The text is another process's: untrusted.
  */
 #include <stdio.h>
 #include <string.h>

@@ -17,10 +17,7 @@ struct work {
     enum marey_work_kind kind;
 };
 
-/*
- * Lanes of streams. An activity that began before the last one of its lane (several launchers, a graph) goes to another
- * lane.
- */
+/* Lanes of streams. Activity that began before the last one of its lane (several launchers, a graph) takes another lane. */
 enum { MAX_STREAMS = 4096, MAX_LANES_EACH = 16 };
 struct stream {
     int64_t tid; /* device in the upper 32 bits, stream in the lower */

@@ -80,10 +80,7 @@ struct marey__memory_text {
     uint32_t line;
 };
 bool marey__places_open(void);
-/*
- * This thread's places as numbers, innermost first. Returns how many. Assigns numbers as needed; 0 is "some other
- * place".
- */
+/* This thread's places as numbers, innermost first. Returns how many. Assigns numbers as needed; 0 is "some other place". */
 size_t marey__places_now(uint32_t *out, size_t n);
 const struct marey__memory_text *marey__place_text(uint32_t number);
 const struct marey_memory_interpreter *marey__memory_interpreter(void);

@@ -1,5 +1,5 @@
 /*
- * Converts the queue to records, on the flush thread. A stack is a list of sites; a compiled frame is a file and an
+ * Converts the queue to records, on the flush thread. A stack is a list of sites; a compiled frame a file and an
  * offset.
  */
 #include <link.h>

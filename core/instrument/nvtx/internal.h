@@ -13,10 +13,7 @@
 #include "base/internal.h"
 #include <marey/nvtx.h>
 
-/*
- * At load and at marey_start(): sets MAREY_ON_NVTX if there is a sign of a tool. `allowed` false hides ranges from
- * tools.
- */
+/* At load and at marey_start(): sets MAREY_ON_NVTX if there is a sign of a tool. `allowed` false hides ranges from tools. */
 void marey__nvtx_expect(bool allowed);
 
 /* Begin, end, mark. False, with MAREY_ON_NVTX cleared, if no tool listens. `payload` may be NULL. */

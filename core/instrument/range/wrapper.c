@@ -1,6 +1,5 @@
 /*
- * The range wrapper: ranges that first wait for the GPU, and handles for compiled code. Its options are in the enable
- * word.
+ * The range wrapper: ranges that first wait for the GPU, and handles for compiled code. Options are in the enable word.
  */
 #include <string.h>
 

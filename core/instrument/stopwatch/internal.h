@@ -223,10 +223,7 @@ struct marey__stopwatch_stats {
 /* Statistics of the values in `sum` and `n_zeros` zeros, times `scale`. */
 void marey__stopwatch_stats_of(const struct marey__stopwatch_sum *sum, uint64_t n_zeros,
                                double scale, struct marey__stopwatch_stats *out);
-/*
- * Merges all threads of a slot; free it with marey__stopwatch_sum_clear(). False on out of memory. Caller holds the
- * lock.
- */
+/* Merges all threads of a slot; free it with marey__stopwatch_sum_clear(). False on out of memory. Caller holds the lock. */
 bool marey__stopwatch_sum_of_threads(const struct marey__stopwatch_slot *slot,
                                      struct marey__stopwatch_sum *sum, uint64_t *n_threads);
 /* 0 if x is not positive. */

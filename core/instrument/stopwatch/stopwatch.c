@@ -49,10 +49,7 @@ static uint64_t inner_from(const struct marey__stopwatch_cell *cell)
                                                                   : marey__stopwatch_start_of(cell);
 }
 
-/*
- * Removes one that is not the innermost. Measurements nested in it that keep running become part of the one around it
- * from `now`.
- */
+/* Removes one that is not the innermost. Nested ones that keep running belong to the one around it from `now`. */
 static void unlink_from_within(struct marey__stopwatch_cell *cell, uint64_t now)
 {
     struct marey__stopwatch_cell *inside = marey__stopwatch_self.top;

@@ -1,6 +1,5 @@
 /*
- * At the end of an iteration: the growth of each name's sum. Names that did not run are not touched; their count shows
- * that.
+ * The end of an iteration: the growth of each name's sum. Names that did not run are not touched, as their count shows.
  */
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /*
- * Names. The slot of an id is that of the site with only its name: a measurement may start in one file and stop in
- * another.
+ * Names. The slot of an id is that of the site with only its name: start and stop may be in different files.
  */
 #include <string.h>
 

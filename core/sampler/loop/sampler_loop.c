@@ -57,10 +57,7 @@ static double share_of_budget(const struct marey_sampler *sampler,
     return wanted <= sampler->max_slowdown ? 1 : sampler->max_slowdown / wanted;
 }
 
-/*
- * The same for our own time: threads without a CPU core make us wait if there are more of them than cores, and rounds
- * would be missed.
- */
+/* The same for our own time: if there are more threads than CPU cores, exact rounds wait, and others would be missed. */
 static double share_of_time(const struct marey_sampler *sampler, const struct marey__target *target)
 {
     const double wanted = target->mean_look_ns * 1e-9 * sampler->rate_hz * sampler->n_looked;

@@ -375,10 +375,7 @@ static uint32_t flags_of(const struct marey__target *target,
                interpreter->gil != 0 && state->place - interpreter->gil < GIL_BYTES) {
         flags |= MAREY_SAMPLE_WANTS_GIL; /* it waits on a futex in that very lock */
     }
-    /*
-     * A thread that did not stop in time still belongs to the audit: such threads are running and would be missing
-     * there.
-     */
+    /* A thread that did not stop in time still belongs to the audit: such threads are running and would be missing there. */
     return flags | (thread->is_exact ? MAREY_SAMPLE_EXACT : 0) |
            (how == MAREY__LOOK_AUDIT ? MAREY_SAMPLE_AUDIT : 0);
 }

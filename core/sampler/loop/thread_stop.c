@@ -120,10 +120,7 @@ static bool is_child_of_ours(pid_t tid)
            marey__status_number(text, "\nPPid:", 10) == (uint64_t)getpid();
 }
 
-/*
- * The thread exited while we traced it, and is a zombie. The exit status of our child is left for the thread that waits
- * for it.
- */
+/* The thread exited while traced, and is a zombie. The exit status of our child is left for the thread that waits for it. */
 static void detach(pid_t tid)
 {
     int status;

@@ -38,10 +38,7 @@ struct marey__remote_span {
     void *to;
     size_t n_bytes;
 };
-/*
- * The source of bytes: a process, or an image in a test. Reads in order; returns how many leading spans were read
- * completely.
- */
+/* The source of bytes: a process, or an image in a test. Returns how many leading spans were read completely, in order. */
 struct marey__remote_memory {
     size_t (*read_spans)(void *self, const struct marey__remote_span *spans, size_t n);
     void *self;
@@ -51,10 +48,7 @@ MAREY_WARN_UNUSED marey_status marey__remote_open_image(const struct marey__remo
                                                         uint64_t runtime, uint32_t version,
                                                         struct marey__remote **out);
 
-/*
- * Reads in order; returns how many spans were read completely. One system call per 1024; data after the first failure
- * are undefined.
- */
+/* Returns how many leading spans were read completely. One system call per 1024; data after a failure are undefined. */
 size_t marey__remote_read_spans(struct marey__remote *remote,
                                 const struct marey__remote_span *spans, size_t n);
 bool marey__remote_read(struct marey__remote *remote, uint64_t at, void *to, size_t n_bytes);
@@ -78,10 +72,7 @@ enum marey__remote_line_format {
     MAREY__REMOTE_LINES_LINETABLE, /* 3.10 */
     MAREY__REMOTE_LINES_LOCATIONS, /* 3.11 and later */
 };
-/*
- * Values of a frame's owner. From MAREY__REMOTE_OWNER_SHIM on it is not a Python function: a C evaluation loop begins
- * there.
- */
+/* Values of a frame's owner. From MAREY__REMOTE_OWNER_SHIM on: not a Python function, a C evaluation loop begins there. */
 enum {
     MAREY__REMOTE_OWNER_THREAD,
     MAREY__REMOTE_OWNER_GENERATOR,
@@ -184,10 +175,7 @@ size_t marey__remote_thread_states(struct marey__remote *remote, uint64_t interp
                                    uint64_t *out, size_t cap);
 /* The address of an interpreter's GIL struct; 0 if there is none, or it cannot be read. */
 uint64_t marey__remote_gil(struct marey__remote *remote, uint64_t interpreter);
-/*
- * Reads frame by frame, for rare use and layout checks. Innermost first, no shims. Returns how many; `is_whole`: all
- * were read.
- */
+/* Reads frame by frame, for rare use and layout checks. Innermost first, no shims. Returns how many; `is_whole`: all. */
 struct marey__remote_frame {
     uint64_t address, code, instruction;
     uint32_t tlbc_index;
@@ -196,10 +184,7 @@ struct marey__remote_frame {
 };
 size_t marey__remote_stack(struct marey__remote *remote, uint64_t thread_state,
                            struct marey__remote_frame *out, size_t cap, bool *is_whole);
-/*
- * Whether the thread of these bytes (a whole thread state, read from `thread_state`) is raising or handling an
- * exception.
- */
+/* Whether the thread of these bytes (a whole thread state, read from `thread_state`) is raising or handling an exception. */
 bool marey__remote_in_exception(struct marey__remote *remote, uint64_t thread_state,
                                 const void *bytes);
 
@@ -292,10 +277,7 @@ struct marey__remote_maps {
 bool marey__remote_maps_text(pid_t pid, struct marey__buf *out);
 /* MAREY_EIO if the process is gone or may not be read. */
 MAREY_WARN_UNUSED marey_status marey__remote_maps_read(pid_t pid, struct marey__remote_maps *out);
-/*
- * Parses `out->text` (/proc/PID/maps), which it modifies and keeps, into maps sorted by address. Returns false on out
- * of memory.
- */
+/* Parses `out->text` (/proc/PID/maps), modifies and keeps it; maps are sorted by address. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__remote_maps_parse(struct marey__remote_maps *out);
 void marey__remote_maps_fini(struct marey__remote_maps *maps);
 

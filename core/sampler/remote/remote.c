@@ -11,10 +11,7 @@ enum { FRAMES_TRIED = 64, YOUNG_MS = 500 };
 
 /* ---- a layout held against the process ---- */
 
-/*
- * Checks for an interpreter, a thread state that points back to it, and code in its frames: nothing else has that
- * structure.
- */
+/* Checks for an interpreter, a thread state that points back to it, and code in its frames: a unique structure. */
 static marey_status prove(struct marey__remote *remote)
 {
     const struct marey__remote_layout *const layout = &remote->layout;

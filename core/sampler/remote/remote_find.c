@@ -51,10 +51,7 @@ static bool open_file(struct marey__remote *remote, const struct marey__remote_m
         if (open_path(remote, map, path, out))
             return true;
     }
-    /*
-     * By the process's path; by our path, if it only changed its root; by the mapping itself, which requires
-     * privileges.
-     */
+    /* By the process's path; by our path, if it only changed its root; by the mapping itself, which requires privileges. */
     snprintf(path, sizeof path, "/proc/%d/root%s", pid, map->path);
     if (open_path(remote, map, path, out) || open_path(remote, map, map->path, out))
         return true;

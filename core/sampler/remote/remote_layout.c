@@ -29,10 +29,7 @@ static void set(struct marey__remote_layout *out, uint32_t member, uint32_t valu
 
 /* ---- 3.10 to 3.12 ---- */
 
-/*
- * The GIL of 3.10 and 3.11 is in the runtime; before one of its fields are two mutexes, of 40 bytes on x86-64 and 48 on
- * aarch64.
- */
+/* 3.10 and 3.11 have the GIL in the runtime; before one field are two mutexes, of 40 bytes on x86-64 and 48 on aarch64. */
 #ifdef __aarch64__
 enum { MORE = 16 };
 #else

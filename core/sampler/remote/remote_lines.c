@@ -1,6 +1,5 @@
 /*
- * Line tables of 3.10, and of 3.11 and later, decoded once into runs of equal lines. Decoding an invalid one stops at
- * the fault.
+ * Line tables of 3.10, and of 3.11 and later, decoded once into runs of equal lines. Decoding stops at a fault.
  */
 #include "sampler/remote/internal.h"
 

@@ -250,10 +250,7 @@ struct marey__unwind_state {
 };
 /* Reads a word of the copied stack. */
 bool marey__unwind_load(const struct marey__unwind_state *state, uint64_t at, uint64_t *out);
-/*
- * Changes `*state` to the caller's, with its return address as pc. False, with no change: the rule does not fit this
- * stack.
- */
+/* Changes `*state` to the caller's, with its return address as pc. False, and no change, if the rule does not fit. */
 bool marey__cfi_apply(const struct marey__cfi_rules *rules, const struct marey__cfi_rule *rule,
                       struct marey__unwind_state *state, uint64_t *cfa);
 
@@ -317,10 +314,7 @@ struct marey__unwind_files {
     struct marey__cfi_rules rules;
 };
 
-/*
- * The program of an open descriptor, existing or new; NULL if it is not one, or on out of memory. The caller keeps the
- * descriptor.
- */
+/* The program of an open descriptor, existing or new; NULL if invalid, or on out of memory. Does not close `fd`. */
 struct marey__program *marey__program_open(struct marey__unwind_files *files, int fd,
                                            const char *path);
 /* A program that exists only in memory, existing or new; takes ownership of `bytes`, even on failure. */
@@ -397,10 +391,7 @@ struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, ui
                                                 uint64_t *address);
 /* The cache entry of `pc`, looked up if missing. */
 const struct marey__unwind_known *marey__unwind_know(struct marey__unwind *unwind, uint64_t pc);
-/*
- * Changes `*state` to the caller's, based on the first instructions of the function around `pc`; false if they do not
- * suffice.
- */
+/* Changes `*state` to the caller's by the first instructions of the function around `pc`; false if they do not suffice. */
 bool marey__unwind_prologue(struct marey__unwind *unwind, const struct marey__native_symbol *symbol,
                             uint64_t pc, struct marey__unwind_state *state);
 /* The named function of generated code around `pc`, or NULL. */

@@ -3,10 +3,7 @@
 
 #include "sampler/unwind/internal.h"
 
-/*
- * Reading the mappings takes a millisecond or two in a process with torch, too much to repeat for every unknown
- * address.
- */
+/* Reading the mappings takes a millisecond or two in a process with torch, too much to repeat for every unknown address. */
 enum { MAX_COPY = 32 << 20 };
 static const uint64_t first_pause_ns = 10000000u, longest_pause_ns = 5000000000u;
 

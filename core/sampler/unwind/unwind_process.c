@@ -78,10 +78,7 @@ static bool is_trusted(int fd, const char *status)
            (about.st_uid == 0 || about.st_uid == real || about.st_uid == effective);
 }
 
-/*
- * JIT compilers write /tmp/perf-PID.map, with the PID they see. Only trusted if it could be written only by the
- * target's user or root.
- */
+/* JIT compilers write /tmp/perf-PID.map, with the PID they see. Trusted only if owned by the target's user or root. */
 static int open_perf_map(void *self)
 {
     const struct process *const process = self;

@@ -1,6 +1,6 @@
 /*
- * Program files of the target: segments, ids, functions, rules. One list for all processes; mapped, because few pages
- * are used.
+ * Program files of the target: segments, ids, functions, rules. One list for all processes; mapped, as few pages are
+ * used.
  */
 #include <sys/mman.h>
 #include <sys/stat.h>
