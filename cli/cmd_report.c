@@ -147,8 +147,8 @@ static marey_status make_diagnosis(const struct cli_recordings *recordings, mare
 static marey_status make_lead(const struct input *input, marey_report **lead)
 {
     const struct cli_recordings *const recordings = input->recordings;
-    if (!choice.is_plain || given.table != NULL || input->n_files != 0 || recordings->n == 0 ||
-        input->diagnosis != NULL ||
+    if (!(choice.is_plain || choice.is_instead) || given.table != NULL || input->n_files != 0 ||
+        recordings->n == 0 || input->diagnosis != NULL ||
         !marey_report_is_there(diagnosis_name, recordings->list, recordings->n))
         return MAREY_OK;
     const marey_status status = make_diagnosis(recordings, lead);
@@ -406,6 +406,7 @@ static int report_recordings(int n_args, char **args)
         status = cli_status(make_diagnosis(&recordings, &diagnosis));
     if (status == CLI_FINE && other != NULL && !report_options_turn_on(other->name, &choice))
         status = CLI_BAD;
+    choice.is_instead = other != NULL;
     if (status == CLI_FINE)
         status = cli_report_damage(&recordings, report_to(&(struct input){.recordings = &recordings,
                                                                           .diagnosis = diagnosis}));

@@ -36,7 +36,9 @@ static const struct cli_option options[] = {
      "sample what Python's threads do, in the program and in all\n"
      "that it starts, HZ times a second (default: 100); nothing of\n"
      "it runs in the program"},
-    {"native", 0, CLI_FLAG, NULL, &given.native, "with --sample, frames of C and C++ as well"},
+    {"native", 0, CLI_FLAG, NULL, &given.native,
+     "with --sample, frames of C and C++ as well, and programs\n"
+     "without Python"},
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
      "record MPI's calls: a range for each, with what it sends and\n"
      "gets; before mpirun or after it"},
@@ -314,13 +316,16 @@ struct run_sample {
 
 static bool prepare_sampler(struct run_sample *sample, const char *recording)
 {
-    struct marey_sampler_options wants = {
-        .size = sizeof wants, .path = recording, .native = given.native, .patience_ms = UINT32_MAX};
+    struct marey_sampler_options wants = {.size = sizeof wants,
+                                          .path = recording,
+                                          .native = given.native,
+                                          .patience_ms = UINT32_MAX,
+                                          .programs = is_auto() || given.native};
     *sample = (struct run_sample){0};
     if (given.sample != NULL && given.sample[0] != '\0' &&
         !cli_rate("sample", given.sample, &wants.rate_hz))
         return false;
-    if (is_auto()) { /* stops no thread */
+    if (is_auto()) { /* stops no thread of a Python */
         wants.strategy = MAREY_SAMPLER_SNAPSHOT;
         wants.audit_share = -1;
         wants.pauses = 1;
@@ -478,13 +483,15 @@ const struct cli_command cli_command_run = {
     .brief = "run a program and record what it does",
     .about =
         "Runs a program, records what a diagnosis needs, and prints why it is slow: training\n"
-        "steps and their phases, stacks of all Python threads and child processes. The program\n"
-        "is not changed. Options that name an instrument (--gpu, --sample, ...) record that\n"
-        "instead. Works before torchrun, mpirun and srun, and after them. Signals go to the\n"
-        "program; its exit status is passed on. What it recorded is kept, however it ends.",
+        "steps and their phases, stacks of all Python threads and child processes, native\n"
+        "stacks of programs without Python. The program is not changed. Options that name an\n"
+        "instrument (--gpu, --sample, ...) record that instead. Works before torchrun, mpirun\n"
+        "and srun, and after them. Signals go to the program; its exit status is passed on. What\n"
+        "it recorded is kept, however it ends.",
     CLI_OPTIONS(options),
     .examples =
         "  marey run python train.py                  records into train.marey\n"
+        "  marey run ./solver                         native stacks and waits for locks\n"
         "  marey run --gpu -- python train.py         kernels, copies and who launched them\n"
         "  marey run --energy -- python train.py      power, energy and utilization beside it\n"
         "  marey run --sample -- python train.py      where Python is, a hundred times a second\n"

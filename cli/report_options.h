@@ -27,7 +27,8 @@ bool report_options_check(const char *analysis);
 struct report_choice {
     const struct marey_analysis *analysis; /* whose switch was given, else the default one */
     const struct marey_analysis *section; /* that is added to the report of the default one; NULL: none */
-    bool is_plain; /* neither a switch nor a flag of the default one was given */
+    bool is_plain;   /* neither a switch nor a flag of the default one was given */
+    bool is_instead; /* the same, and another analysis takes the place of the default one */
 };
 /* False, with a sentence said, for two switches, a setting that goes with neither, or a wrong value. */
 bool report_options_choose(struct report_choice *choice);

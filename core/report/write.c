@@ -83,10 +83,22 @@ static marey_status draw_all(struct marey__answer *answer)
     return notes != NULL ? marey__lines_put_notes(&answer->lines, notes) : MAREY_OK;
 }
 
+/* "ranges" places it itself. */
+static const marey_report *lead_of(const struct marey__answer *answer)
+{
+    return answer->report->analysis != &marey__analysis_ranges ? answer->options->lead : NULL;
+}
+
 static marey_status put_text(struct marey__answer *answer)
 {
     const struct marey__analysis *const analysis = answer->report->analysis;
     const char *name = answer->options->table;
+    if (lead_of(answer) != NULL) {
+        MAREY_TRY(marey_report_write(lead_of(answer), "text",
+                                     &(struct marey_write_options){.text = answer->options->text},
+                                     answer->lines.out));
+        MAREY_TRY(marey__lines_end(&answer->lines));
+    }
     if (analysis->text != NULL && (name == NULL || analysis->draws_tables))
         return analysis->text(answer);
     if (name == NULL)
@@ -122,7 +134,15 @@ static marey_status put_json(struct marey__answer *answer)
         return report->analysis->json(answer);
     while (n < report->analysis->about.n_tables && report->tables[n] != notes)
         n++;
-    return marey__json_report(report->tables, n, notes, answer->lines.out);
+    struct marey__buf *const line = &answer->lines.line;
+    marey__buf_puts(line, "{\n");
+    if (lead_of(answer) != NULL) {
+        marey__buf_printf(line, "  \"%s\": ", marey_report_analysis(lead_of(answer))->name);
+        MAREY_TRY(marey__buf_to_stream(line, answer->lines.out));
+        MAREY_TRY(marey_report_write(lead_of(answer), "json", NULL, answer->lines.out));
+        marey__buf_puts(line, "  ,\n");
+    }
+    return marey__json_report(line, report->tables, n, notes, answer->lines.out);
 }
 
 /* One table: the first that settings select, unless the options name one. */

@@ -211,7 +211,7 @@ struct marey_write_options {
     uint32_t limit; /* rows of a table in text and CSV; 0: all */
     int is_short; /* non-zero: short form, for a section of another report; in Markdown the table of CSV */
     const marey_report *section; /* "ranges": printed after the tables, in JSON an object with its name. Lent. NULL: none */
-    const marey_report *lead; /* "ranges": the same, printed before everything else */
+    const marey_report *lead; /* printed before everything else; JSON: a member by its name, unless the analysis has JSON of its own */
 };
 /*
  * Write the report as "text", "json" (all tables and notes), "csv" (one table) or "markdown"; "scale" also as "html" and as

@@ -8,7 +8,8 @@
 
 /* Time findings. An id that another one explains comes after it. */
 static marey__finding_rule *const rules[] = {marey__find_input_bound, marey__find_sync_bound,
-                                             marey__find_host_bound, marey__find_hot_function};
+                                             marey__find_host_bound,  marey__find_hot_function,
+                                             marey__find_hot_native,  marey__find_lock_contention};
 
 /* ---- findings ---- */
 
@@ -103,8 +104,11 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
     size_t len = 0;
     if (f->n_steps == 0) {
         const struct marey__trainer *const t = &f->trainers[0];
-        const uint64_t run_ns =
-            MAREY__MAX(t->end_ns - t->start_ns, f->by_kind[MAREY__FACT_STARTUP].ns);
+        const struct marey_process *const run =
+            t->recording != NULL ? marey_recording_run(t->recording, 0) : NULL;
+        uint64_t run_ns = MAREY__MAX(t->end_ns - t->start_ns, f->by_kind[MAREY__FACT_STARTUP].ns);
+        if (run != NULL) /* samples start late in a short program */
+            run_ns = MAREY__MAX(run_ns, run->wall_ns);
         marey__append(text, size, &len, "No training steps were found in a run of %s.",
                       time_text(run_ns, a));
         if ((double)f->by_kind[MAREY__FACT_STARTUP].ns > 0.05 * (double)run_ns)

@@ -10,7 +10,10 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
 {
     const struct marey_samples_function *const function =
         marey_samples_get_function(facts->set.samples, f->place.function);
-    if (f->place.function != 0)
+    if (f->place.function != 0 && f->place.line == 0) /* native, without debug information */
+        marey__buf_printf(line, "%s%s (%s)%s is %.0f %% ", bold, function->name, function->module,
+                          plain, f->place.share * 100);
+    else if (f->place.function != 0)
         marey__buf_printf(line, "%s%s (%s:%u)%s is %.0f %% ", bold, function->name,
                           marey__base_name(function->file), f->place.line, plain,
                           f->place.share * 100);

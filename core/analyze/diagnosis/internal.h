@@ -208,10 +208,31 @@ struct marey__finding {
 /* The share of a step that a fix removes at most, its standard error, and the gains that follow. */
 void marey__finding_set_share(struct marey__finding *f, double share, double error);
 
+/* ---- facts_native.c: programs without Python ---- */
+
+struct marey__native {
+    const marey_samples *samples;
+    uint64_t n, work_ns, lock_ns; /* samples on a CPU core or at a lock; their time */
+    struct marey__native_process {
+        uint64_t run_ns, busy_ns, threads_ns; /* of rounds; of those with such a sample; of these */
+    } * processes;
+    uint64_t *hot_by_location, *hot_by_function;   /* outside of locks, where users' code is */
+    uint64_t *lock_by_location, *lock_by_function; /* at locks, the same */
+};
+/* False without samples of such a program, or without memory; fini takes what was made. */
+bool marey__native_read(const struct marey__facts *facts, struct marey__native *out);
+void marey__native_fini(struct marey__native *native);
+/* The function with most of the time, and its line with most. */
+void marey__native_place(const struct marey__native *native, const uint64_t *by_function,
+                         const uint64_t *by_location, struct marey__fact_place *place);
+/* Returns `part_ns` as a share of the time of threads that could work; the finding gets its share of the run. */
+double marey__native_share(const struct marey__native *native, uint64_t part_ns,
+                           struct marey__finding *out);
+
 /* What a rule is called with; it fills `*out` and returns true when it fires. */
 typedef bool marey__finding_rule(const struct marey__facts *facts, struct marey__finding *out);
 marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find_host_bound,
-    marey__find_hot_function;
+    marey__find_hot_function, marey__find_hot_native, marey__find_lock_contention;
 
 /* A time finding is worth printing from this gain on, by its lower end from that. */
 #define MAREY__GAIN_LEAST 1.03

@@ -65,9 +65,9 @@ MAREY_WARN_UNUSED marey_status marey__json_named_rows(struct marey__buf *line,
 /* Append the last member of an object, a list of texts: the first column of a table, under its name. Closes the object. */
 void marey__json_last_texts(struct marey__buf *line, const marey_table *table);
 
-/* A report as one object: its tables by their names, then its notes. Flushes. */
-MAREY_WARN_UNUSED marey_status marey__json_report(marey_table *const *tables, size_t n,
-                                                  const marey_table *notes, FILE *out);
+/* The rest of an object that `line` begins: tables by their names, then notes. Flushes. */
+MAREY_WARN_UNUSED marey_status marey__json_report(struct marey__buf *line, marey_table *const *tables,
+                                                  size_t n, const marey_table *notes, FILE *out);
 
 /* A cell's value; with `for_script` numbers beyond 2^53 are strings. */
 void marey__json_value(struct marey__buf *json, const struct marey_cell *cell, enum marey_type type,

@@ -160,17 +160,15 @@ void marey__json_last_texts(struct marey__buf *line, const marey_table *table)
     marey__buf_puts(line, n_rows == 0 ? "]\n}\n" : "\n  ]\n}\n");
 }
 
-marey_status marey__json_report(marey_table *const *tables, size_t n, const marey_table *notes,
-                                FILE *out)
+marey_status marey__json_report(struct marey__buf *line, marey_table *const *tables, size_t n,
+                                const marey_table *notes, FILE *out)
 {
-    struct marey__buf line MAREY__FINALLY(marey__buf_fini) = {0};
     marey_status status = MAREY_OK;
-    marey__buf_puts(&line, "{\n");
     for (size_t i = 0; status == MAREY_OK && i < n; i++)
-        status = marey__json_named_rows(&line, tables[i], out);
+        status = marey__json_named_rows(line, tables[i], out);
     if (status == MAREY_OK) {
-        marey__json_last_texts(&line, notes);
-        status = marey__buf_to_stream(&line, out);
+        marey__json_last_texts(line, notes);
+        status = marey__buf_to_stream(line, out);
     }
     if (status == MAREY_OK && fflush(out) != 0)
         status = marey__fail_errno("write the report");

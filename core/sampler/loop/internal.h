@@ -5,6 +5,7 @@
  *     sampler_loop.c       when: intervals, sleeping, missed rounds
  *     sampler_family.c     which: processes, children, launchers, exec
  *       target*.c            one process: interpreters, threads, frames to the number of a stack, native frames
+ *       target_program.c     one process without Python: native stacks of its threads
  *       thread_state.c       on a CPU or waiting, and for what, from /proc
  *       thread_stop.c        stops one thread for exact samples
  *   stacks_read.c        all threads of many processes once
@@ -204,7 +205,8 @@ struct marey__sampler_context {
     struct marey__unwind_run *runs;
     size_t n_runs, runs_cap;
     struct marey__stops stops;
-    struct marey__unwind_files *native_files; /* NULL: no native frames */
+    struct marey__unwind_files *native_files; /* NULL: no native frames beside Python's */
+    struct marey__unwind_files *program_files; /* of programs without Python; made for the first one */
     struct marey__native_frame *native;
     struct marey__unwind_merged *merged;
     size_t merged_cap;
@@ -248,6 +250,8 @@ struct marey__target {
     struct marey__remote *remote;
     const struct marey__remote_layout *layout;
     struct marey__unwind *unwind;
+    bool is_program;                     /* it has no Python: no layout, no interpreters */
+    struct marey__program_place *places; /* of a program: a cache of locations by address */
     struct marey__target_interpreter *interpreters;
     size_t n_interpreters, interpreters_cap;
     struct marey__target_thread *threads;
@@ -282,6 +286,23 @@ bool marey__target_look(struct marey__sampler_context *context, struct marey__ta
 
 /* target_list.c: updates stale lists. False: the process has ended, or runs another program. */
 bool marey__target_keep_up(struct marey__sampler_context *context, struct marey__target *target);
+
+/* Name a thread that is new, or whose name is due. */
+void marey__target_name_thread(struct marey__sampler_context *context, struct marey__target *target,
+                               struct marey__target_thread *thread, const char *name);
+/* List a thread by what identifies it; made where it is new. NULL without memory. */
+struct marey__target_thread *marey__target_list_thread(struct marey__target *target, uint64_t address,
+                                                       pid_t tid, uint32_t interpreter);
+
+/* ---- target_program.c: a process without Python ---- */
+
+/* Have what it takes to unwind the target. MAREY_ENOMEM, MAREY_EUNAVAILABLE. */
+MAREY_WARN_UNUSED marey_status marey__program_target_init(struct marey__sampler_context *context,
+                                                          struct marey__target *target);
+/* Its threads, anew. */
+void marey__program_target_list(struct marey__sampler_context *context, struct marey__target *target);
+/* Read the native stacks of threads that are due: those that run are stopped, the others are not. */
+void marey__program_target_read(struct marey__sampler_context *context, struct marey__target *target);
 
 /* Adds; the longest stop is the maximum. */
 void marey__counts_add(struct marey_samples_counts *sum, const struct marey_samples_counts *more);
@@ -325,7 +346,8 @@ void marey__task_names_fini(struct marey__task_names *names);
 enum marey__member_kind {
     MAREY__MEMBER_YOUNG, /* it may still become a Python */
     MAREY__MEMBER_PYTHON,
-    MAREY__MEMBER_OTHER, /* not Python; its children may be, and it may exec another program */
+    MAREY__MEMBER_PROGRAM, /* no Python; sampled by native stacks while no other member is one */
+    MAREY__MEMBER_OTHER,   /* not Python; its children may be, and it may exec another program */
     MAREY__MEMBER_ENDED,
 };
 
@@ -333,7 +355,7 @@ struct marey__family_member {
     pid_t pid, parent;
     uint64_t start_time;
     enum marey__member_kind kind;
-    struct marey__target *target; /* for a Python */
+    struct marey__target *target; /* of a Python or a program */
     int worker;                   /* its worker number below its parent; -1: not a worker */
     bool is_named;                /* given by the user */
     bool is_counted;              /* as a Python, or as skipped */
@@ -348,6 +370,7 @@ struct marey__family {
     struct marey__family_member *members;
     size_t n, cap;
     bool has_children; /* include descendants */
+    bool has_programs; /* those without Python are */
     bool is_calm;      /* searches for children less often */
     uint64_t patience_ns;
     int loadavg_fd;

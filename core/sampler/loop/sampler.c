@@ -74,6 +74,7 @@ static marey_status open_all(struct marey_sampler *sampler,
     marey__family_init(&sampler->family, &sampler->context, !options->no_children,
                        options->patience_ms);
     sampler->family.is_calm = options->pauses != 0;
+    sampler->family.has_programs = options->programs != 0;
     for (size_t i = 0; i < options->n_pids; i++)
         MAREY_TRY(marey__family_name(&sampler->family, options->pids[i]));
     return open_log(sampler, options);

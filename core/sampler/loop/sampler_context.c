@@ -90,6 +90,7 @@ void marey__sampler_context_fini(struct marey__sampler_context *context)
     MAREY__FREE_ALL(context->batch.spans, context->batch.bytes);
     MAREY__FREE_ALL(context->walk.frames, context->runs, context->native, context->merged);
     marey__unwind_files_destroy(context->native_files);
+    marey__unwind_files_destroy(context->program_files);
     *context = (struct marey__sampler_context){0};
 }
 

@@ -23,10 +23,11 @@ static const uint64_t ms_ns = 1000000;
 /* Between two searches for children while there are new ones and we are awake anyway. */
 static const uint64_t awake_ns = 500000;
 enum {
-    START_MS = 500, /* a program takes at most this long to become a Python */
-    SHOW_MS = 10,   /* a new process appears as a child within this time after its pid */
-    QUICK_MS = 2,   /* the same if we have to wake up for it, or are awake without births */
-    QUIET_MS = 20,  /* otherwise */
+    PROGRAM_MS = 20, /* after which a process without Python is sampled as it is */
+    START_MS = 500,  /* a program takes at most this long to become a Python */
+    SHOW_MS = 10,    /* a new process appears as a child within this time after its pid */
+    QUICK_MS = 2,    /* the same if we have to wake up for it, or are awake without births */
+    QUIET_MS = 20,   /* otherwise */
     CALM_QUICK_MS = 10,
     CALM_MS = 50,     /* the last two, for a low-overhead sampler */
     BIRTHS_MS = 3000, /* after a birth, expect more for this long */
@@ -112,19 +113,26 @@ static void skip(struct marey__family *family, struct marey__family_member *memb
     member->is_counted = true;
 }
 
-static void end(struct marey__family *family, struct marey__family_member *member)
+static void close_target(struct marey__family *family, struct marey__family_member *member)
 {
     struct marey__target *target = member->target;
     if (target != NULL) {
         const struct marey_samples_counts *counts = &target->counts;
         marey__counts_add(&family->ended, counts);
-        family->ended_target_ns += target->at_ns - target->opened_ns;
+        family->ended_target_ns +=
+            target->at_ns > target->opened_ns ? target->at_ns - target->opened_ns : 0;
         marey__samples_set_counts(family->context->samples, target->number, counts);
     }
-    if (member->kind == MAREY__MEMBER_YOUNG)
-        skip(family, member); /* it never became a Python */
+
     marey__target_destroy(family->context, target);
     member->target = NULL;
+}
+
+static void end(struct marey__family *family, struct marey__family_member *member)
+{
+    if (member->kind == MAREY__MEMBER_YOUNG && member->target == NULL)
+        skip(family, member); /* it never became a Python */
+    close_target(family, member);
     member->kind = MAREY__MEMBER_ENDED;
     member->ended_ns = marey__clock_ns(CLOCK_MONOTONIC);
 }
@@ -133,7 +141,8 @@ static void end(struct marey__family *family, struct marey__family_member *membe
 static marey_status open_member(struct marey__family *family, struct marey__family_member *member)
 {
     struct marey__family_member *parent = find_member(family, member->parent);
-    const struct marey__target *from = parent != NULL ? parent->target : NULL;
+    const struct marey__target *from =
+        parent != NULL && parent->kind == MAREY__MEMBER_PYTHON ? parent->target : NULL;
     if (from != NULL &&
         syscall(SYS_kcmp, member->pid, from->pid, KCMP_VM, 0, 0) == 0) /* shares its memory */
         return MAREY_ESTATE;
@@ -141,11 +150,29 @@ static marey_status open_member(struct marey__family *family, struct marey__fami
     MAREY_TRY(marey__remote_open(member->pid, from != NULL ? from->remote : NULL, 0, &remote));
     if (!member->is_named && member->worker < 0 && is_worker(remote, from))
         member->worker = free_worker(family, member->parent);
-    MAREY_TRY(marey__target_create(family->context, remote, member->worker, &member->target));
+    struct marey__target *target = NULL;
+    MAREY_TRY(marey__target_create(family->context, remote, member->worker, &target));
+    family->n_processes += member->target == NULL;
+    close_target(family, member); /* a program that has begun a Python */
+    member->target = target;
     member->kind = MAREY__MEMBER_PYTHON;
     member->is_counted = true;
-    family->n_processes++;
     return MAREY_OK;
+}
+
+/* Sample it by native stacks, unless a Python lives: then native members are launchers, compilers and the like. */
+static void open_program(struct marey__family *family, struct marey__family_member *member,
+                         uint64_t now_ns)
+{
+    struct marey__remote *remote;
+    if (!family->has_programs || member->target != NULL ||
+        now_ns - member->began_ns < PROGRAM_MS * ms_ns ||
+        marey__family_count(family, MAREY__MEMBER_PYTHON) != 0 ||
+        marey__remote_open_program(member->pid, &remote) != MAREY_OK ||
+        marey__target_create(family->context, remote, -1, &member->target) != MAREY_OK)
+        return;
+    family->n_processes++;
+    member->is_counted = true;
 }
 
 /* Opens it if possible, and updates its kind. */
@@ -166,9 +193,12 @@ static marey_status try_member(struct marey__family *family, struct marey__famil
     if (status == MAREY_OK)
         return MAREY_OK;
     const uint64_t age_ns = now_ns > member->began_ns ? now_ns - member->began_ns : 0;
+    open_program(family, member, now_ns);
     const bool may_become_one =
         status == MAREY_ESTATE ? age_ns <= family->patience_ns : age_ns <= START_MS * ms_ns;
-    if (!may_become_one)
+    if (!may_become_one && member->target != NULL)
+        member->kind = MAREY__MEMBER_PROGRAM;
+    else if (!may_become_one)
         skip(family, member);
     /* Checking a process that is not Python costs some 100 us, so do it less and less often. */
     member->retry_ns = now_ns + (status == MAREY_ESTATE ? QUICK_MS * ms_ns : age_ns);
@@ -288,10 +318,12 @@ static void try_again(struct marey__family *family, uint64_t now_ns, bool is_sea
         if (member->kind == MAREY__MEMBER_YOUNG) {
             if (now_ns >= member->retry_ns)
                 (void)try_member(family, member, now_ns);
-        } else if (member->kind == MAREY__MEMBER_OTHER && is_search) {
+        } else if ((member->kind == MAREY__MEMBER_OTHER || member->kind == MAREY__MEMBER_PROGRAM) &&
+                   is_search) {
             if (!read_stat(member->pid, &stat) || stat.start_time != member->start_time) {
                 end(family, member);
             } else if (program_of(&stat) != member->program) {
+                close_target(family, member);
                 member->kind = MAREY__MEMBER_YOUNG;
                 member->began_ns = now_ns;
                 (void)try_member(family, member, now_ns);
@@ -427,6 +459,7 @@ bool marey__family_is_over(const struct marey__family *family)
     for (size_t i = 0; i < family->n; i++) {
         const struct marey__family_member *member = &family->members[i];
         if (member->kind == MAREY__MEMBER_PYTHON || member->kind == MAREY__MEMBER_YOUNG ||
+            member->kind == MAREY__MEMBER_PROGRAM ||
             (member->kind == MAREY__MEMBER_OTHER && member->is_named && family->has_children))
             return false;
     }

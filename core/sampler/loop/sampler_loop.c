@@ -74,7 +74,7 @@ static enum marey__round choose_look(struct marey_sampler *sampler, struct marey
     const double share =
         fmin(share_of_budget(sampler, target, now_ns), share_of_time(sampler, target));
     const double drawn = marey__sampler_context_random(&sampler->context);
-    if (sampler->is_exact)
+    if (sampler->is_exact || target->is_program)
         return drawn <= share ? MAREY__LOOK_EXACT : MAREY__LOOK_SNAPSHOT;
     return drawn <= fmin(sampler->audit_share, share) ? MAREY__LOOK_AUDIT : MAREY__LOOK_SNAPSHOT;
 }
@@ -118,7 +118,7 @@ static marey_status look_at_member(struct marey_sampler *sampler, size_t number,
     const double each_ns = 1e9 / sampler->rate_hz * (sampler->has_pauses ? unpaused : 1);
     target->weight_ns += (uint64_t)((double)n_due * each_ns);
     const enum marey__round how = choose_look(sampler, target, now_ns);
-    if (how == MAREY__LOOK_SNAPSHOT && sampler->is_strict) {
+    if (how == MAREY__LOOK_SNAPSHOT && (sampler->is_strict || target->is_program)) {
         target->counts.slowed++;
         return MAREY_OK;
     }
@@ -137,8 +137,10 @@ static marey_status look_at_all(struct marey_sampler *sampler, uint64_t n_due, u
     if (sampler->context.stops.n_late > 0)
         marey__stops_settle(&sampler->context.stops, false);
     sampler->n_looked = (double)marey__family_count(&sampler->family, MAREY__MEMBER_PYTHON);
+    const bool has_python = sampler->n_looked > 0;
     for (size_t i = 0; i < sampler->family.n; i++)
-        if (sampler->family.members[i].kind == MAREY__MEMBER_PYTHON)
+        if (sampler->family.members[i].target != NULL &&
+            (!has_python || !sampler->family.members[i].target->is_program))
             MAREY_TRY(look_at_member(sampler, i, n_due, now_ns));
     return MAREY_OK;
 }

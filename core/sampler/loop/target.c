@@ -364,9 +364,11 @@ static uint32_t flags_of(const struct marey__target *target,
 {
     const struct marey__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
     const struct marey__thread_state *state = &thread->state;
-    uint32_t flags = thread->flags;
+    uint32_t flags = thread->flags | (thread->is_exact ? MAREY_SAMPLE_EXACT : 0);
     if (state->is_known)
         flags |= state->is_running ? MAREY_SAMPLE_ON_CPU : MAREY_SAMPLE_OFF_CPU;
+    if (target->is_program)
+        return flags;
     if (interpreter->has_gil && interpreter->holder == thread->address) {
         flags |= MAREY_SAMPLE_GIL;
         if (interpreter->is_collecting)
@@ -376,8 +378,7 @@ static uint32_t flags_of(const struct marey__target *target,
         flags |= MAREY_SAMPLE_WANTS_GIL; /* it waits on a futex in that very lock */
     }
     /* A thread that did not stop in time still belongs to the audit: such threads are running and would be missing there. */
-    return flags | (thread->is_exact ? MAREY_SAMPLE_EXACT : 0) |
-           (how == MAREY__LOOK_AUDIT ? MAREY_SAMPLE_AUDIT : 0);
+    return flags | (how == MAREY__LOOK_AUDIT ? MAREY_SAMPLE_AUDIT : 0);
 }
 
 static void put_seen(struct marey__target *target, enum marey__round how)
@@ -404,13 +405,10 @@ static void put_seen(struct marey__target *target, enum marey__round how)
     }
 }
 
-bool marey__target_look(struct marey__sampler_context *context, struct marey__target *target,
-                        enum marey__round how)
+/* False: nothing could be read. */
+static bool look_at_python(struct marey__sampler_context *context, struct marey__target *target,
+                           enum marey__round how)
 {
-    target->at_ns = marey__clock_ns(CLOCK_MONOTONIC);
-    if (!marey__target_keep_up(context, target))
-        return false;
-    look_at_threads(context, target);
     plan_shared(context, target);
     for (size_t i = 0; i < target->n_threads; i++) {
         struct marey__target_thread *thread = &target->threads[i];
@@ -419,11 +417,25 @@ bool marey__target_look(struct marey__sampler_context *context, struct marey__ta
             marey__thread_plan(context, target, thread);
     }
     marey__batch_read(&context->batch, target->remote, 0);
-    if (!take_shared(context, target)) {
+    if (!take_shared(context, target))
+        return false;
+    look_at_stacks(context, target, how);
+    return true;
+}
+
+bool marey__target_look(struct marey__sampler_context *context, struct marey__target *target,
+                        enum marey__round how)
+{
+    target->at_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    if (!marey__target_keep_up(context, target))
+        return false;
+    look_at_threads(context, target);
+    if (target->is_program) {
+        marey__program_target_read(context, target);
+    } else if (!look_at_python(context, target, how)) {
         target->is_doubtful = true;
         return marey__target_keep_up(context, target);
     }
-    look_at_stacks(context, target, how);
     put_seen(target, how);
     target->counts.done++;
     const struct marey__remote_reads reads = marey__remote_reads(target->remote);

@@ -3,6 +3,7 @@
 
 enum { MAX_INTERPRETERS = 64, MAX_THREADS = 8192 };
 static const uint64_t list_again_ns = 1000000000; /* reread lists at least this often */
+static const uint64_t first_list_again_ns = 10000000;
 static const uint64_t check_again_ns = 250000000; /* recheck that the process is the same */
 static const uint64_t first_name_ns =
     100000000; /* a thread gets its name after its start; later, check less and less often */
@@ -30,7 +31,14 @@ marey_status marey__target_create(struct marey__sampler_context *context,
     target->is_stale = true;
     target->mean_stop_ns = -1;
     target->opened_ns = target->checked_ns = marey__clock_ns(CLOCK_MONOTONIC);
-    if (context->native_files != NULL &&
+    target->is_program = process->python_version == 0;
+    const marey_status status =
+        target->is_program ? marey__program_target_init(context, target) : MAREY_OK;
+    if (status != MAREY_OK) {
+        marey__target_destroy(context, target);
+        return status;
+    }
+    if (!target->is_program && context->native_files != NULL &&
         marey__unwind_create(target->pid, context->native_files, &target->unwind) != MAREY_OK)
         target->unwind = NULL; /* Python frames are still available */
     marey__sampler_context_lock(context);
@@ -56,7 +64,8 @@ void marey__target_destroy(struct marey__sampler_context *context, struct marey_
         return;
     for (size_t i = 0; i < target->n_threads; i++)
         fini_thread(context, &target->threads[i]);
-    MAREY__FREE_ALL(target->threads, target->interpreters, target->seen, target->locations);
+    MAREY__FREE_ALL(target->threads, target->interpreters, target->seen, target->locations,
+                    target->places);
     marey__task_names_fini(&target->tasks);
     marey__unwind_destroy(target->unwind);
     marey__remote_close(target->remote);
@@ -65,20 +74,19 @@ void marey__target_destroy(struct marey__sampler_context *context, struct marey_
 
 /* ---- threads ---- */
 
-static void name_thread(struct marey__sampler_context *context, struct marey__target *target,
-                        struct marey__target_thread *thread, uint64_t now_ns)
+void marey__target_name_thread(struct marey__sampler_context *context, struct marey__target *target,
+                               struct marey__target_thread *thread, const char *name)
 {
-    char name[256] = "";
-    marey__remote_thread_name(target->remote, thread->tid, thread->address, name, sizeof name);
     marey__sampler_context_lock(context);
     if (thread->number == 0)
-        thread->number = marey__samples_thread(context->samples, target->number, thread->tid, name,
-                                               target->interpreters[thread->interpreter].id,
-                                               thread->tid == target->pid);
+        thread->number = marey__samples_thread(
+            context->samples, target->number, thread->tid, name,
+            target->is_program ? 0 : target->interpreters[thread->interpreter].id,
+            thread->tid == target->pid);
     else if (name[0] != '\0')
         marey__samples_rename(context->samples, thread->number, name);
     marey__sampler_context_unlock(context);
-    thread->name_ns = now_ns + (first_name_ns << MAREY__MIN(thread->n_named, 7u));
+    thread->name_ns = target->at_ns + (first_name_ns << MAREY__MIN(thread->n_named, 7u));
     thread->n_named++;
 }
 
@@ -93,14 +101,14 @@ static struct marey__target_thread *find_thread(struct marey__target *target, ui
     return NULL;
 }
 
-static void list_thread(struct marey__sampler_context *context, struct marey__target *target,
-                        uint64_t address, pid_t tid, uint32_t interpreter, uint64_t now_ns)
+struct marey__target_thread *marey__target_list_thread(struct marey__target *target, uint64_t address,
+                                                       pid_t tid, uint32_t interpreter)
 {
     struct marey__target_thread *thread = find_thread(target, address, tid, interpreter);
     if (thread == NULL) {
         if (!marey__grow(&target->threads, &target->threads_cap, target->n_threads + 1,
                          sizeof *thread))
-            return;
+            return NULL;
         thread = &target->threads[target->n_threads++];
         *thread = (struct marey__target_thread){
             .address = address,
@@ -111,13 +119,24 @@ static void list_thread(struct marey__sampler_context *context, struct marey__ta
         marey__thread_files_init(&thread->files);
     }
     thread->is_listed = true;
-    if (now_ns >= thread->name_ns)
-        name_thread(context, target, thread, now_ns);
+    return thread;
+}
+
+static void list_thread(struct marey__sampler_context *context, struct marey__target *target,
+                        uint64_t address, pid_t tid, uint32_t interpreter)
+{
+    char name[256] = "";
+    struct marey__target_thread *const thread =
+        marey__target_list_thread(target, address, tid, interpreter);
+    if (thread == NULL || target->at_ns < thread->name_ns)
+        return;
+    marey__remote_thread_name(target->remote, tid, address, name, sizeof name);
+    marey__target_name_thread(context, target, thread, name);
 }
 
 /* Reads all thread states at once, for their tids. */
 static void list_threads(struct marey__sampler_context *context, struct marey__target *target,
-                         uint32_t interpreter, uint64_t now_ns)
+                         uint32_t interpreter)
 {
     struct marey__batch *batch = &context->batch;
     const uint64_t address = target->interpreters[interpreter].address;
@@ -134,7 +153,7 @@ static void list_threads(struct marey__sampler_context *context, struct marey__t
         const uint8_t *bytes = marey__batch_at(batch, i);
         if (bytes != NULL)
             list_thread(context, target, states[i], marey__remote_tid(target->remote, bytes),
-                        interpreter, now_ns);
+                        interpreter);
     }
 }
 
@@ -173,11 +192,14 @@ static void list_interpreters(struct marey__target *target)
 
 static void list_all(struct marey__sampler_context *context, struct marey__target *target)
 {
-    list_interpreters(target);
+    if (!target->is_program)
+        list_interpreters(target);
     for (size_t i = 0; i < target->n_threads; i++)
         target->threads[i].is_listed = false;
     for (uint32_t i = 0; i < target->n_interpreters; i++)
-        list_threads(context, target, i, target->at_ns);
+        list_threads(context, target, i);
+    if (target->is_program)
+        marey__program_target_list(context, target);
     drop_unlisted(context, target);
     marey__remote_forget(target->remote);
     target->listed_ns = target->at_ns;
@@ -196,7 +218,12 @@ bool marey__target_keep_up(struct marey__sampler_context *context, struct marey_
         if (fate != MAREY__REMOTE_SAME)
             return false;
     }
-    if (target->is_stale || target->at_ns - target->listed_ns > list_again_ns)
+    /* Nothing shows that a program has a new thread: early in its life that is often. */
+    const uint64_t age_ns = target->at_ns - target->opened_ns;
+    const uint64_t again_ns =
+        target->is_program ? MAREY__MIN(MAREY__MAX(age_ns / 8, first_list_again_ns), list_again_ns)
+                           : list_again_ns;
+    if (target->is_stale || target->at_ns - target->listed_ns > again_ns)
         list_all(context, target);
     return true;
 }

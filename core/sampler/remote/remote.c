@@ -151,6 +151,20 @@ marey_status marey__remote_open(pid_t pid, const struct marey__remote *parent, u
     return status;
 }
 
+marey_status marey__remote_open_program(pid_t pid, struct marey__remote **out)
+{
+    struct marey__remote *const remote = create(pid);
+    MAREY__TRY_MEMORY(remote != NULL);
+    const marey_status status = marey__remote_process_fill(remote)
+                                    ? may_read(remote)
+                                    : marey__fail(MAREY_EIO, "there is no process %d", (int)pid);
+    if (status == MAREY_OK)
+        *out = remote;
+    else
+        marey__remote_close(remote);
+    return status;
+}
+
 marey_status marey__remote_open_image(const struct marey__remote_memory *memory, uint64_t runtime,
                                       uint32_t version, struct marey__remote **out)
 {

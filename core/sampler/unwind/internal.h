@@ -8,6 +8,7 @@
  *     marey__unwind_symbol          for each new address
  *
  *   unwind.c, unwind_process.c, unwind_program.c   mappings, bytes, program files
+ *   source_dw.c                             addresses to source lines and inlined functions
  *   cfi_rules.c (cfi_dw.c, cfi_missing.c)   call frame information from .eh_frame by libdw, kept as compact rules
  *   unwind_stack.c, unwind_prologue.c       registers and a stack to frames; frame pointers and prologues without CFI
  *   unwind_names.c, unwind_debug.c, unwind_roles.c   addresses to names; CPython's own functions
@@ -117,6 +118,20 @@ const struct marey__native_symbol *marey__unwind_symbol(struct marey__unwind *un
 
 /* A number for the caller, 0 at first, that lives as long as the symbol; NULL for the shared unknown symbol. */
 uint32_t *marey__native_symbol_tag(const struct marey__native_symbol *symbol);
+
+/* A place in source code. */
+struct marey__source_line {
+    char name[256]; /* of a function that was inlined; "": the frame's own */
+    char file[512];
+    uint32_t line;
+};
+enum { MAREY__SOURCE_LINES = 8 };
+/*
+ * Where `pc` is in source code, innermost first: functions that the compiler inlined there, then the frame's own. 0 where
+ * the file has no debug information. Asks libdw each time: callers keep what they got.
+ */
+size_t marey__unwind_lines(struct marey__unwind *unwind, uint64_t pc,
+                           struct marey__source_line out[MAREY__SOURCE_LINES]);
 
 /* ---- Python's frames and native ones ---- */
 
@@ -267,6 +282,14 @@ struct marey__cfi_range {
 bool marey__cfi_at(struct marey__cfi *cfi, uint64_t address, struct marey__cfi_rules *rules,
                    struct marey__cfi_range *out);
 
+/* Debug information of one program, source_dw.c. `bytes` are lent. NULL: there is none in them. */
+struct marey__source;
+struct marey__source *marey__source_open(void *bytes, size_t len);
+void marey__source_close(struct marey__source *source);
+/* As marey__unwind_lines, by the address as the file counts it. */
+size_t marey__source_lines(struct marey__source *source, uint64_t address,
+                           struct marey__source_line out[MAREY__SOURCE_LINES]);
+
 /* ---- program files ---- */
 
 struct marey__program_symbols {
@@ -302,7 +325,8 @@ struct marey__program {
         starts_base; /* the sorted table of .eh_frame_hdr: function starts; 0: none */
     void *cfi_bytes; /* a second mapping, or allocation, as `is_mapped`; NULL: none */
     struct marey__cfi *cfi;
-    bool was_cfi_opened, were_symbols_read;
+    struct marey__source *source; /* NULL: it has none, or was not asked for */
+    bool was_cfi_opened, were_symbols_read, was_source_opened;
     struct marey__cfi_range *ranges; /* sorted cache */
     size_t n_ranges, ranges_cap;
     struct marey__program_symbols symbols[2]; /* its own, and those of a debug file or .gnu_debugdata */

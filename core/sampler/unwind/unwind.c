@@ -205,6 +205,29 @@ struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, ui
     return map->program;
 }
 
+/* ---- source lines ---- */
+
+size_t marey__unwind_lines(struct marey__unwind *unwind, uint64_t pc,
+                           struct marey__source_line out[MAREY__SOURCE_LINES])
+{
+    uint64_t address = 0;
+    struct marey__program *const program = marey__unwind_program_at(unwind, pc, &address);
+    if (program == NULL)
+        return 0;
+    if (!program->was_source_opened) { /* its own, else a file of debug information */
+        program->was_source_opened = true;
+        /* Nobody changes lines of the system's libraries, and to unpack those of libc takes 50 ms. */
+        if (strncmp(program->path, "/usr/lib", 8) == 0 || strncmp(program->path, "/lib", 4) == 0)
+            return 0;
+        program->source = marey__source_open(program->bytes, program->len);
+        for (size_t i = 0; i < MAREY__COUNT_OF(program->symbols) && program->source == NULL; i++)
+            if (program->symbols[i].bytes != NULL)
+                program->source =
+                    marey__source_open(program->symbols[i].bytes, program->symbols[i].len);
+    }
+    return program->source != NULL ? marey__source_lines(program->source, address, out) : 0;
+}
+
 /* ---- addresses ---- */
 
 const struct marey__unwind_known *marey__unwind_know(struct marey__unwind *unwind, uint64_t pc)

@@ -28,6 +28,7 @@ void marey__program_free(void *bytes, size_t len, bool is_mapped)
 static void destroy(struct marey__program *program)
 {
     marey__cfi_close(program->cfi);
+    marey__source_close(program->source);
     for (size_t i = 0; i < program->n_functions; i++)
         marey__free(program->functions[i].symbol);
     MAREY__FREE_ALL(program->functions, program->ranges);

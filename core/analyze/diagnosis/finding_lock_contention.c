@@ -1,0 +1,39 @@
+/*
+ * lock-contention: threads of a program without Python wait for locks, or hand them over, for a large part of the time in
+ * which they could work.
+ *
+ * The gain is that of the time in which any thread works or is at a lock; the rest of a run is nobody's.
+ * Wrong when: threads that do not wait for the lock would wait for something else, such as memory.
+ */
+#include <stdio.h>
+
+#include "analyze/diagnosis/internal.h"
+
+static const double least_share = 0.1; /* of the time of threads that could work */
+
+bool marey__find_lock_contention(const struct marey__facts *facts, struct marey__finding *out)
+{
+    struct marey__native s;
+    *out = (struct marey__finding){
+        .id = "lock-contention", .phase = MAREY__FACT_OTHER, .confidence = 0.7};
+    bool found = marey__native_read(facts, &s);
+    if (found) {
+        s.lock_by_function[0] = 0;
+        marey__native_place(&s, s.lock_by_function, s.lock_by_location, &out->place);
+        const double part = marey__native_share(&s, s.lock_ns, out);
+        out->place.share = s.lock_ns != 0 ? (double)out->place.ns / (double)s.lock_ns : 0;
+        out->target = facts->trainers[0].target;
+        found = out->place.function != 0 && part >= least_share;
+        snprintf(
+            out->claim, sizeof out->claim,
+            "Lock contention: threads wait for locks %.0f %% of the time in which they could work.",
+            part * 100);
+        snprintf(out->detail, sizeof out->detail, "of these waits.");
+        snprintf(
+            out->action, sizeof out->action,
+            "Hold the lock for less work, split it, or give each thread its own data and merge "
+            "at the end.");
+    }
+    marey__native_fini(&s);
+    return found;
+}
