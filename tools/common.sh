@@ -3,7 +3,7 @@
 root=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 cd "$root" || exit 1
 
-# Answers go to stdout, chatter like this to stderr.
+# Results go to stdout, progress messages to stderr.
 say() { printf '==> %s\n' "$*" >&2; }
 
 die() {
@@ -13,10 +13,10 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The comment at the top of a script is its manual.
+# Print the comment at the top of the script.
 usage() { sed -n '2,/^[^#]/{/^#/{s/^# \{0,1\}//;p;};}' "$0"; }
 
-# Run a command whose output matters only when it fails: then its last lines are shown.
+# Run a command, and show the last lines of its output if it fails.
 quietly() {
     log=$1
     shift

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from marey._tools import DumpedTensor
 
-# What numpy has no type for: the name in ml_dtypes. Packed halves of bytes stay bytes.
+# Types that numpy lacks, by their name in ml_dtypes. Packed 4-bit numbers stay bytes.
 _ML_DTYPES = {
     "bfloat16": "bfloat16",
     "float8_e4m3fn": "float8_e4m3fn",
@@ -19,7 +19,7 @@ _ML_DTYPES = {
 
 
 def as_array(tensor: DumpedTensor) -> Any:
-    """Return a read-only numpy array; bfloat16 and 8-bit floats need ml_dtypes, without it use as_torch().
+    """Return a read-only numpy array. bfloat16 and 8-bit floats need ml_dtypes; without it, use as_torch().
 
     Complex numbers of 16-bit halves get a last axis of 2; packed 4-bit numbers are bytes.
     """
@@ -41,7 +41,7 @@ def as_torch(tensor: DumpedTensor) -> Any:
     """Return the numbers as a torch tensor, copied, because torch has no read-only tensors."""
     import torch
 
-    # Bytes first: torch takes each of its types from them.
+    # Start from bytes: torch can view them as any of its types.
     raw = torch.frombuffer(bytearray(memoryview(tensor).cast("B")), dtype=torch.uint8) if _is_filled(tensor) else None
     dtype = getattr(torch, tensor.dtype, torch.uint8)
     if raw is None:

@@ -1,13 +1,13 @@
 """Training steps and phases of an unmodified program: the hooks of auto mode.
 
-The hooks go into torch and its trainers as soon as these are imported; a program without torch has one for garbage
-collections. They send hints, from which steps are derived: an optimizer updated, the loop asks for a batch, a batch
-was delivered. They also enter and leave the phases of a step.
+The hooks are installed when torch or a trainer is imported; a program without torch has only the one for garbage
+collections. They send hints, from which steps are derived: an optimizer update, the loop requests a batch, a batch
+arrives. They also enter and leave the phases of a step.
 
 A hook changes no result, raises no exceptions, and does nothing while torch.compile traces it. Phases and hints are
-recorded for one thread, the one that trains.
+recorded for the training thread only.
 
-`marey run` loads this file and its parts, _auto_*.py, without the package around them, so they import nothing of it.
+`marey run` loads this file and its parts, _auto_*.py, without the package around them, so they must not import it.
 """
 
 from __future__ import annotations
@@ -48,49 +48,49 @@ class State:
     )
 
     def __init__(self) -> None:
-        """Begin with a program that has not trained yet."""
+        """Start before any training."""
         self.is_watching = False
-        self.is_searching = True  # for the modules that are trained
+        self.is_searching = True  # for the trained modules
         self.updates = 0  # attempted
         self.steps = 0  # updates and batches
         self.clear()
 
     def clear(self) -> None:
         """Forget everything."""
-        self.trainer = 0  # the thread that trains; 0: not known
-        self.is_firm = False  # whether it is known from training, or only from loading data
-        self.backward = 0  # how many runs of autograd go on
+        self.trainer = 0  # the training thread; 0: unknown
+        self.is_firm = False  # identified by training; otherwise only by loading data
+        self.backward = 0  # nested runs of autograd
         self.compiling = 0
         self.fetching = 0
-        self.is_worker = False  # whether this process loads data for another one
-        self.forward: list[Any] = []  # calls of the model that go on
+        self.is_worker = False  # a worker process that loads data
+        self.forward: list[Any] = []  # model calls in progress
         self.stepping = False
-        self.stepped_inside = False  # whether an optimizer stepped inside the current backward
+        self.stepped_inside = False  # an optimizer stepped inside the current backward
 
 
 state = State()
 
 
 def never() -> bool:
-    """Stand in for torch.compiler.is_compiling() until torch is imported."""
+    """Replace torch.compiler.is_compiling() until torch is imported."""
     return False
 
 
-# torch.compile evaluates this while it traces; nothing of ours gets into what it compiles.
+# torch.compile evaluates this while tracing, so the hooks do not become part of compiled code.
 is_compiling: Function = never
 
 
-# ---- the thread that trains ----
+# ---- the training thread ----
 
 
 def trains() -> bool:
-    """Whether this is the thread that trains; true as well for the first one that loads data."""
+    """Whether this is the training thread; until that is known, the first thread that loads data."""
     ident = get_ident()
     return ident == state.trainer or _claim(ident, False)
 
 
 def trains_firmly() -> bool:
-    """Whether this is the thread that trains, where that is beyond doubt: in an optimizer or a backward."""
+    """Whether this is the training thread, called where that is certain: in an optimizer or a backward."""
     ident = get_ident()
     return (ident == state.trainer and state.is_firm) or _claim(ident, True)
 
@@ -109,7 +109,7 @@ def _claim(ident: int, is_firm: bool) -> bool:
 
 
 def is_of_autograd(ident: int) -> bool:
-    """Whether this thread is one of autograd's for a device: hooks run there while the trainer waits in backward."""
+    """Whether this is one of autograd's device threads, which run hooks while the training thread waits in backward."""
     if not state.backward or ident == state.trainer:
         return False
     threading = sys.modules["threading"]
@@ -126,12 +126,12 @@ def begin(name: str) -> int:
         depth: int = depth_of_phases()
         enter(name)
     except Exception:
-        return 0  # the vocabulary is set and memory is there, so this does not happen
+        return 0  # cannot happen: the phase names are set, and memory is available
     return depth
 
 
 def end() -> None:
-    """Leave the phase that was entered last."""
+    """Leave the innermost phase."""
     try:
         leave()
     except Exception:
@@ -146,7 +146,7 @@ def unwind(depth: int) -> None:
 
 
 def phased(original: Function, name: str) -> Function:
-    """Make calls of a function a phase."""
+    """Record calls of a function as a phase."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -165,7 +165,7 @@ def phased(original: Function, name: str) -> Function:
 
 
 def wrap(owner: Any, name: str, wrapper: Function, *args: Any) -> None:
-    """Let `owner.name` be wrapper(original, ...), once; an owner without one has nothing to wrap."""
+    """Replace `owner.name` by wrapper(original, ...), once; do nothing if it does not exist."""
     original = getattr(owner, name, None)
     if original is None or "_marey_auto" in getattr(original, "__dict__", {}):
         return
@@ -177,7 +177,7 @@ def wrap(owner: Any, name: str, wrapper: Function, *args: Any) -> None:
 
 # ---- garbage collections ----
 
-_collecting: dict[int, int] = {}  # when the collection of a thread began
+_collecting: dict[int, int] = {}  # start of the collection, by thread
 
 
 def _on_collection(phase: str, info: dict[str, int]) -> None:
@@ -192,9 +192,9 @@ def _on_collection(phase: str, info: dict[str, int]) -> None:
             _native.mark("gc", f'{{"generation":{info["generation"]},"pause_ns":{pause}}}')
 
 
-# ---- where the hooks go ----
+# ---- where hooks are installed ----
 
-# A module of others, the part of ours with the hooks, and the function there that sets them.
+# Foreign module, our file with its hooks, and the function that installs them.
 _HOOKS = (
     ("torch.compiler", "_auto_torch", "hook_compiler"),
     ("torch.optim.optimizer", "_auto_torch", "hook_optimizers"),
@@ -233,7 +233,7 @@ _PHASES = (
 
 
 def part(name: str) -> ModuleType:
-    """Load another file of this folder; it is needed when the first torch module is imported."""
+    """Load another file of this folder, when the first torch module is imported."""
     whole = f"marey.{name}"
     if whole not in sys.modules:
         from importlib import _bootstrap
@@ -250,7 +250,7 @@ def part(name: str) -> ModuleType:
 
 
 def _hook(where: str, function: str, module: ModuleType) -> None:
-    """Set hooks in a module that was imported. A torch that they do not fit goes without."""
+    """Install the hooks of an imported module. If they do not fit this torch, leave it unchanged."""
     with contextlib.suppress(Exception):
         getattr(part(where), function)(module)
     with contextlib.suppress(Exception):
@@ -274,7 +274,7 @@ _skipped: set[CodeType] = set()
 
 
 def _skip_frames() -> None:
-    """Let torch.compile skip marey's frames: they run uncompiled. Functions they call are compiled as before."""
+    """Make torch.compile skip marey's frames, which run uncompiled. Functions they call are compiled as before."""
     torch_frames = sys.modules.get("torch._dynamo.eval_frame")
     if not hasattr(torch_frames, "skip_code"):
         return
@@ -293,7 +293,7 @@ def _skip_code(code: CodeType, torch_frames: Any) -> None:
     _skipped.add(code)
     if "original" in code.co_freevars or not hasattr(torch_frames, "FrameExecStrategy"):
         torch_frames.skip_code(code)
-    else:  # and all that it calls
+    else:  # and everything it calls
         skip = torch_frames.FrameAction.SKIP
         torch_frames.set_code_exec_strategy(code, torch_frames.FrameExecStrategy(skip, skip))
     for inner in code.co_consts:
@@ -305,7 +305,7 @@ def _skip_code(code: CodeType, torch_frames: Any) -> None:
 
 
 def watch() -> None:
-    """Set the hooks from now on, and in each module once it is imported."""
+    """Install hooks in modules already imported, and in others on import."""
     if state.is_watching:
         return
     state.is_watching = True
@@ -321,6 +321,6 @@ def watch() -> None:
 
 
 def _after_fork() -> None:
-    """Be a process that has not trained yet."""
+    """Reset in a forked child, which has not trained yet."""
     state.clear()
     unwind(0)

@@ -19,14 +19,14 @@ _auto: Any = sys.modules["marey._auto"]
 _native = _auto._native
 _state = _auto.state
 
-_TEXT = 120  # characters of a reason that are kept
+_TEXT = 120  # characters kept of a reason
 _ROWS = 8
 
 
 # ---- compilations ----
 
 _compile_range = _native.range("compile", category="compile")
-_compiling: list[int] = []  # the thread that compiles
+_compiling: list[int] = []  # the compiling thread
 
 
 def _on_start(*_: Any) -> None:
@@ -42,14 +42,14 @@ def _on_end(*_: Any) -> None:
 
 
 def hook_compilations(module: ModuleType) -> None:
-    """Make compilations ranges, and sum them up when the program ends. A torch before 2.3 has no callbacks."""
+    """Record compilations as ranges, and a summary at exit. torch before 2.3 has no callbacks for this."""
     module.callback_handler.register_start_callback(_on_start)
     module.callback_handler.register_end_callback(_on_end)
     atexit.register(finish)
 
 
 def finish() -> None:
-    """Record what torch.compile did so far."""
+    """Record the compilations so far."""
     utils = sys.modules.get("torch._dynamo.utils")
     counters = getattr(utils, "counters", None)
     if not counters or not _native.enabled():
@@ -67,7 +67,7 @@ def finish() -> None:
 
 
 def _recompilations(utils: Any) -> dict[str, Any]:
-    """Count recompilations by function, from the last compilations that torch remembers."""
+    """Count recompilations by function, from the recent compilations that torch keeps."""
     rows: dict[tuple[str, str, int], list[Any]] = {}
     compilations = utils.get_compilation_metrics() if hasattr(utils, "get_compilation_metrics") else []
     for each in compilations:
@@ -95,7 +95,7 @@ def _short(text: str) -> str:
 
 
 def hook_traced_optimizers(module: ModuleType) -> None:
-    """Note in a graph which optimizers it updates; their `step` does not run when the graph does."""
+    """Note in a graph which optimizers it updates, because running the graph does not call their `step`."""
 
     def calling(original: Function) -> Function:
         @functools.wraps(original)
@@ -119,7 +119,7 @@ def _note(output: Any, who: int) -> None:
 
 
 def hook_graphs(module: ModuleType) -> None:
-    """Let a compiled graph that updates say so each time it has run."""
+    """Make a compiled graph with updates report them after each run."""
 
     def compiling(original: Function) -> Function:
         @functools.wraps(original)
@@ -134,7 +134,7 @@ def hook_graphs(module: ModuleType) -> None:
 
 
 def _updating(original: Function, who: list[int], is_update: bool) -> Function:
-    """A graph with updates, and of nothing but updates where `is_update`."""
+    """Wrap a graph with updates; `is_update`: it contains nothing else."""
     torch_hooks = _auto.part("_auto_torch")
 
     @functools.wraps(original)
@@ -161,7 +161,7 @@ def _updating(original: Function, who: list[int], is_update: bool) -> Function:
 
 
 def hook_frames(module: ModuleType) -> None:
-    """Be ready when torch.compile is first used. It may take wrappers away from optimizers."""
+    """Prepare for the first use of torch.compile, which may remove the wrappers of optimizers."""
 
     def patching(original: Function) -> Function:
         @functools.wraps(original)

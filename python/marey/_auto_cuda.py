@@ -1,9 +1,9 @@
-"""Report CUDA graphs to GPU tracing: captures, and that there are any.
+"""Report CUDA graph captures, and the first CUDA graph, to GPU tracing.
 
-CUDA forbids most calls of other threads while a graph is captured, so tracing neither starts nor stops then. And once
-there are graphs, CUPTI stays initialized: initialized anew it breaks their launches (CUDA 11 to 13).
+CUDA forbids most calls of other threads during a capture, so tracing neither starts nor stops then. Once graphs exist,
+CUPTI stays initialized: a second initialization breaks their launches (CUDA 11 to 13).
 
-`marey run` loads this file without the package around it, so it imports nothing of it.
+`marey run` loads this file without the package around it, so it must not import it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MODULE = "torch.cuda.graphs"
 
 
 def watch() -> None:
-    """Set the hooks once torch is imported."""
+    """Install the hooks after torch is imported."""
     sys.modules["marey._imports"].when_imported(_MODULE, _hook)
 
 

@@ -1,4 +1,4 @@
-"""Hooks of auto mode in data loaders: how they were made, and the batches that the training loop receives."""
+"""Hooks of auto mode in data loaders: their settings, and the batches that the training loop receives."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _state = _auto.state
 _hint, _begin, _end, _unwind, _trains = _auto.hint, _auto.begin, _auto.end, _auto.unwind, _auto.trains
 FETCH, BATCH = _auto.FETCH, _auto.BATCH
 
-# Packages that make loaders for others.
+# Packages that create loaders on behalf of programs.
 _BETWEEN = ("torch", "accelerate", "transformers", "lightning", "pytorch_lightning", "marey", "functools")
 
 
 def samples_of(batch: Any, depth: int = 3) -> float:
-    """Return how many samples a batch has: the first dimension of its first tensor; 0 where that is unknown."""
+    """Return the number of samples in a batch: the first dimension of its first tensor; 0 if unknown."""
     if isinstance(batch, (list, tuple)):
         parts: Any = batch
     elif hasattr(batch, "shape"):
@@ -45,13 +45,13 @@ def samples_of(batch: Any, depth: int = 3) -> float:
 
 
 def _is_worker() -> bool:
-    """Whether this process loads data for another one."""
+    """Whether this process is a worker that loads data."""
     worker = sys.modules.get("torch.utils.data._utils.worker")
     return getattr(worker, "_worker_info", None) is not None
 
 
 def _before(who: int) -> int:
-    """The loop asks for a batch."""
+    """Called when the loop requests a batch."""
     if _state.forward:
         _auto.part("_auto_models").close_stale()
     if _state.is_searching:
@@ -63,7 +63,7 @@ def _before(who: int) -> int:
 
 
 def _failed(depth: int) -> None:
-    """It receives none: an exception, or the end of the data."""
+    """Called instead of _after() on an exception or at the end of the data."""
     _state.fetching = 0
     _unwind(depth)
 
@@ -80,7 +80,7 @@ def _after(who: int, batch: Any) -> None:
 
 
 def _is_ours() -> bool:
-    """Whether the loop asks: not a loader within a loader, not another thread, not a worker."""
+    """Whether the training loop makes the request, not an outer loader, another thread or a worker."""
     return not (_auto.is_compiling() or not _trains() or _state.fetching or _state.is_worker)
 
 
@@ -124,7 +124,7 @@ def _iter(original: Function) -> Function:
 
 
 def _generate(original: Function) -> Function:
-    """A loader that is a generator and looks ahead: what it yields counts, not what it fetches."""
+    """Wrap a loader that is a generator and prefetches: count the batches it yields, not those it fetches."""
 
     @functools.wraps(original)
     def generate(self: Any) -> Iterator[Any]:
@@ -181,7 +181,7 @@ def _description(loader: Any) -> dict[str, Any]:
 
 
 def _name_of(value: Any) -> str:
-    value = getattr(value, "func", value)  # of a partial
+    value = getattr(value, "func", value)  # functools.partial
     if not hasattr(value, "__qualname__"):
         value = type(value)
     return f"{value.__module__}.{value.__qualname__}"
@@ -190,12 +190,12 @@ def _name_of(value: Any) -> str:
 def _code_of(function: Any) -> Any:
     function = getattr(function, "func", function)
     if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
-        function = vars(type(function)).get("__call__")  # an object that collates
+        function = vars(type(function)).get("__call__")  # a collating object
     return getattr(function, "__code__", None)
 
 
 def _caller() -> Optional[FrameType]:
-    """Find who made the loader: the innermost frame that is not of a framework, else the innermost one."""
+    """Find the creator of the loader: the innermost frame outside of frameworks, else the innermost one."""
     frame: Any = sys._getframe(1)
     first = None
     while frame is not None:
@@ -217,13 +217,13 @@ def hook_loaders(module: ModuleType) -> None:
 
 
 def hook_accelerate(module: ModuleType) -> None:
-    """Wrap accelerate's loaders, which fetch a batch ahead of the one that they yield."""
+    """Wrap accelerate's loaders, which prefetch one batch."""
     for name in ("DataLoaderShard", "DataLoaderDispatcher", "SkipDataLoader"):
         _auto.wrap(getattr(module, name, None), "__iter__", _generate)
 
 
 def hook_lightning(module: ModuleType) -> None:
-    """Wrap Lightning's fetchers, which look ahead where a loader has no length."""
+    """Wrap Lightning's fetchers, which prefetch if a loader has no length."""
     for name in ("_PrefetchDataFetcher", "_DataLoaderIterDataFetcher"):
         kind = getattr(module, name, None)
         _auto.wrap(kind, "__iter__", _iter)

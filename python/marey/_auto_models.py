@@ -1,8 +1,8 @@
-"""Hooks of auto mode in models: their outermost calls are the phase "forward".
+"""Hooks of auto mode in models: the outermost call of a model is the phase "forward".
 
-Modules are noted when they are made. When an optimizer exists, those are searched that have its parameters and belong
-to no other module; they get hooks of their own, because a global hook slows each call of each module. A module that
-is never called, as one that only holds others, passes its turn to its children.
+Modules are registered when they are created. When an optimizer exists, the top-level modules that contain its
+parameters get hooks; a global hook would slow down every call of every module. If a module is never called, because it
+only holds others, its children get hooks instead.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _state = _auto.state
 _torch = sys.modules["torch"]
 _get_ident, _clock = _auto.get_ident, _auto.perf_counter_ns
 
-_SEARCHES = 6  # after an optimizer was made
-_FETCHES = 2  # without one, at which models are searched
+_SEARCHES = 6  # after an optimizer was created
+_FETCHES = 2  # at which models are searched if there is no optimizer
 _MOST_HOOKS = 32
-_EAGER_SEARCHES = 4  # when an optimizer is made: programs with thousands of them search in their first step
-_TRIAL_CALLS = 64  # after which a module is judged
-_SHORT_NS = 400_000  # calls that last less cannot bear hooks where there are many in a step
+_EAGER_SEARCHES = 4  # when optimizers are created; a program with thousands of them searches in its first step instead
+_TRIAL_CALLS = 64  # before a module is judged
+_SHORT_NS = 400_000  # hooks cost too much for shorter calls if a step has many of them
 
 # No WeakSet: its callbacks are in Python, so torch.compile would compile them.
 _modules: set[weakref.ref[Any]] = set()
 _hooked: dict[int, _Hook] = {}
 
-# Modules that hold a model that may have hooks already.
+# Wrappers of a model that may already have hooks.
 _WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "FullyShardedDataParallel", "DataParallel")
 
 
 class _Progress:
-    """How far the search for the modules that are trained is."""
+    """Progress of the search for the trained modules."""
 
     def __init__(self) -> None:
         self.searches = 0
@@ -57,7 +57,7 @@ _progress = _Progress()
 
 
 class _Hook:
-    """What is called before and after the calls of one module."""
+    """The hooks before and after the calls of one module."""
 
     def __init__(self, module: Any) -> None:
         self.module = weakref.ref(module)
@@ -75,14 +75,14 @@ class _Hook:
             handle.remove()
 
     def judge(self) -> None:
-        """Give the hooks up where they would cost: many short calls in each step."""
+        """Remove the hooks if they cost too much: many short calls in each step."""
         n_steps = max(1, _state.steps - self.steps)
         if self.calls > 4 * n_steps and self.duration_ns < self.calls * _SHORT_NS:
             self.remove()
 
 
 class _Callable:
-    """A hook that is pickled and copied, with the module that has it, as one that does nothing anywhere."""
+    """A hook. A pickled or copied module gets a hook that does nothing, and needs no marey to load it."""
 
     def __init__(self, hook: _Hook) -> None:
         self.hook = hook
@@ -99,10 +99,10 @@ class _Before(_Callable):
         hook = self.hook
         if _state.forward:
             if _state.forward[-1][0] is not hook:
-                return  # inside another
+                return  # inside another module
             close_stale(1)
             if _state.forward:
-                return  # it calls itself
+                return  # recursive
         hook.calls += 1
         if _state.backward:
             name = "recompute"
@@ -129,7 +129,7 @@ class _After(_Callable):
 
 
 def close_stale(n_own: int = 0) -> None:
-    """Close calls that ended without their hook, by KeyboardInterrupt for one; `n_own` frames of the module are new."""
+    """Close calls that ended without their hook, as by KeyboardInterrupt; `n_own` frames of the module are new."""
     hook = _state.forward[0][0]
     frame: Any = sys._getframe(1)
     calls = 0
@@ -146,7 +146,7 @@ def close_stale(n_own: int = 0) -> None:
 
 
 def begin_search() -> None:
-    """An optimizer or a wrapper of a model was made: search now, before the first call, and in the next steps."""
+    """Search now, when an optimizer or a model wrapper is created, and in the next steps."""
     _state.is_searching = True
     _progress.searches = 0
     _progress.eager_searches += 1
@@ -155,7 +155,7 @@ def begin_search() -> None:
 
 
 def search(is_update: bool = False) -> None:
-    """Give hooks to the modules that are trained; without an optimizer, to all that belong to no other."""
+    """Hook the trained modules; without an optimizer, all top-level modules."""
     _progress.searches += 1
     if _progress.searches >= _SEARCHES:
         _state.is_searching = False
@@ -176,7 +176,7 @@ def _search(is_update: bool, is_early: bool) -> None:
 
 
 def prepare_for_compiling() -> None:
-    """torch.compile is used from here on. It treats torch's own modules in another way where they have hooks."""
+    """Note that torch.compile is used. It treats torch's own modules differently if they have hooks."""
     _progress.is_compiling_used = True
     for hook in _hooked.values():
         if _is_of_torch(hook.module()):
@@ -188,7 +188,7 @@ def _parameters(optimizers: list[Any]) -> set[int]:
 
 
 def _roots(parameters: set[int]) -> Iterable[Any]:
-    """Find the modules that have one of the parameters, or any if there are none, and that no other one has."""
+    """Find the top-level modules with one of the parameters, or all top-level modules if there are none."""
     modules = [module for module in [each() for each in list(_modules)] if module is not None]
     parents: dict[int, list[Any]] = {}
     for module in modules:
@@ -216,10 +216,9 @@ def _roots(parameters: set[int]) -> Iterable[Any]:
 
 
 def _hook(module: Any, is_update: bool, is_early: bool, depth: int = 3) -> None:
-    """Hook a module. One that cannot have hooks, or had them for a step and was not called, passes them on.
+    """Hook a module, or its children if it cannot have hooks or was not called for a step.
 
-    A module that was called inside compiled code is compiled again when it gets hooks; where that may be, `is_early` is
-    false.
+    Hooking a module that was already called in compiled code recompiles it; `is_early` is false if that is possible.
     """
     hook = _hook_of(module)
     if hook is None and not _is_refused(module):
@@ -233,7 +232,7 @@ def _hook(module: Any, is_update: bool, is_early: bool, depth: int = 3) -> None:
 
 def _hook_of(module: Any) -> Optional[_Hook]:
     hook = _hooked.get(id(module))
-    if hook is not None and hook.module() is not module:  # of one that is gone
+    if hook is not None and hook.module() is not module:  # of a deleted module
         del _hooked[id(module)]
         return None
     return hook
@@ -244,10 +243,10 @@ def _is_of_torch(module: Any) -> bool:
 
 
 def _is_refused(module: Any) -> bool:
-    """Whether hooks would change what a module does: some take a faster path without."""
+    """Whether hooks would change the behavior of a module: some take a faster path without hooks."""
     return (
         type(module).__name__ in ("TransformerEncoderLayer", "MultiheadAttention")
-        or hasattr(module, "_c")  # of TorchScript
+        or hasattr(module, "_c")  # TorchScript
         or (_progress.is_compiling_used and _is_of_torch(module))
     )
 
@@ -256,14 +255,14 @@ def _is_refused(module: Any) -> bool:
 
 
 def _note(module: Any) -> None:
-    with contextlib.suppress(TypeError):  # one that cannot be hashed
+    with contextlib.suppress(TypeError):  # not hashable
         _modules.add(weakref.ref(module, _modules.discard))
     if type(module).__name__ in _WRAPPERS:
         begin_search()
 
 
 def hook_modules(module: ModuleType) -> None:
-    """Note each module that is made or unpickled from now on, and those that exist."""
+    """Register existing modules, and each one that is created or unpickled later."""
     kind: Any = module.Module
 
     def noting(original: Function) -> Function:
@@ -285,7 +284,7 @@ def hook_modules(module: ModuleType) -> None:
 
 
 def hook_scripting(module: ModuleType) -> None:
-    """Take our hooks off a module while TorchScript compiles it, and its hooks with it."""
+    """Remove our hooks while TorchScript compiles a module, because it compiles hooks, too."""
 
     def stubbing(original: Function) -> Function:
         @functools.wraps(original)

@@ -24,12 +24,12 @@ optimizers: set[weakref.ref[Any]] = set()
 
 
 def hook_compiler(module: Any) -> None:
-    """Know from now on when torch.compile traces."""
+    """Start using torch.compiler.is_compiling()."""
     _auto.is_compiling = getattr(module, "is_compiling", None) or _auto.never
 
 
 def updated(who: int) -> None:
-    """An update was attempted by the thread that trains."""
+    """Called when the training thread attempts an update."""
     _state.updates += 1
     _state.steps += 1
     _hint(UPDATE, who, 0.0)
@@ -45,7 +45,7 @@ def updated(who: int) -> None:
 
 
 def _stepping(original: Function) -> Function:
-    """A step of an optimizer is an update: the outermost one, also where it raises."""
+    """Record optimizer steps as updates: the outermost one, also if it raises."""
 
     @functools.wraps(original)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ def _stepping(original: Function) -> Function:
 
 
 def _counts() -> bool:
-    """Whether a step counts as an update. A step inside a backward, usually of one parameter, does not."""
+    """Whether a step counts as an update. Steps inside a backward, usually for one parameter, do not."""
     if not _trains_firmly():
         if _auto.is_of_autograd(_auto.get_ident()) and not _state.stepping:
             _state.stepped_inside = True
@@ -83,7 +83,7 @@ def _counts() -> bool:
 
 
 def _cover(kind: type) -> None:
-    """Wrap the step of a class of optimizers; torch.compile may have taken the wrapper away."""
+    """Wrap the step of an optimizer class; torch.compile may have removed the wrapper."""
     step = getattr(kind, "step", None)
     if step is not None and "_marey_auto" not in getattr(step, "__dict__", {}) and hasattr(step, "__code__"):
         _auto.wrap(kind, "step", _stepping)
@@ -97,7 +97,7 @@ def _cover_all(kind: type) -> None:
 
 
 def hook_optimizers(module: ModuleType) -> None:
-    """Wrap `step` of each class of optimizers, when the first of its objects is made."""
+    """Wrap `step` of each optimizer class when its first object is created."""
     base: Any = module.Optimizer
 
     def patching(original: Function) -> Function:
@@ -118,19 +118,19 @@ def hook_optimizers(module: ModuleType) -> None:
 
         return init
 
-    # Called by each optimizer that is made or unpickled, after torch wrapped the step in its own hooks.
+    # Called for each optimizer that is created or unpickled, after torch wrapped the step in its own hooks.
     _auto.wrap(base, "_patch_step_function", patching)
     _auto.wrap(base, "__init__", making)
     _cover_all(base)
 
 
 def cover_again() -> None:
-    """Wrap the optimizers again that torch.compile unwrapped."""
+    """Wrap optimizers again after torch.compile unwrapped them."""
     _cover_all(sys.modules["torch.optim.optimizer"].Optimizer)
 
 
 def hook_scaler(module: ModuleType) -> None:
-    """Count updates that a GradScaler skips, because gradients are infinite or not numbers."""
+    """Count updates that a GradScaler skips, because gradients are infinite or NaN."""
 
     def scaling(original: Function) -> Function:
         @functools.wraps(original)
@@ -150,7 +150,7 @@ def hook_scaler(module: ModuleType) -> None:
 
 
 def _running(original: Function) -> Function:
-    """The outermost run of autograd is the phase "backward"."""
+    """Record the outermost run of autograd as the phase "backward"."""
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -180,7 +180,7 @@ def _ran() -> None:
 
 
 def hook_autograd(module: ModuleType) -> None:
-    """Wrap what Tensor.backward(), torch.autograd.backward() and torch.autograd.grad() call."""
+    """Wrap the function behind Tensor.backward(), torch.autograd.backward() and torch.autograd.grad()."""
     graph: Any = sys.modules.get("torch.autograd.graph")
     if hasattr(module, "_engine_run_backward"):
         _auto.wrap(module, "_engine_run_backward", _running)
@@ -194,7 +194,7 @@ def hook_autograd(module: ModuleType) -> None:
 
 
 def _recomputing(original: Function) -> Function:
-    """What activation checkpointing runs again, perhaps on a thread of autograd's."""
+    """Record recomputation by activation checkpointing, which may run on a thread of autograd."""
 
     @functools.wraps(original, updated=())
     def recompute(*args: Any, **kwargs: Any) -> Any:
@@ -205,7 +205,7 @@ def _recomputing(original: Function) -> Function:
         try:
             result = original(*args, **kwargs)
         except BaseException:
-            _unwind(depth)  # early stop of a recomputation is an exception, too
+            _unwind(depth)  # stopping a recomputation early also raises an exception
             raise
         _end()
         return result
@@ -214,7 +214,7 @@ def _recomputing(original: Function) -> Function:
 
 
 def hook_recompute(module: ModuleType) -> None:
-    """Wrap what torch.utils.checkpoint keeps for the backward."""
+    """Wrap the function that torch.utils.checkpoint keeps for the backward."""
 
     def framing(original: Function) -> Function:
         @functools.wraps(original)
@@ -243,7 +243,7 @@ _PERIOD_NS = 5_000_000_000
 
 
 class _Allocator:
-    """Records what torch's caching allocator holds."""
+    """Records the memory statistics of torch's caching allocator."""
 
     def __init__(self) -> None:
         self.next_ns = 0
@@ -255,7 +255,7 @@ class _Allocator:
         try:
             _auto._native.mark("cuda.allocator", json.dumps(_statistics(cuda), separators=(",", ":")))
         except Exception:
-            self.next_ns = 1 << 63  # this torch has other statistics
+            self.next_ns = 1 << 63  # this torch lacks these statistics
 
 
 def _statistics(cuda: Any) -> dict[str, Any]:

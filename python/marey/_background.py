@@ -1,11 +1,11 @@
 """Background work: marey commands, one after the other, in a process that outlives the program.
 
 The process is a shell, started before there is work, because starting one takes a millisecond and the training waits
-for it. An order is a line in an in-memory file, and a byte in a pipe to announce it. Writing them never waits for the
-shell. Both outlive the program, and the shell runs in its own session: neither Ctrl-C nor a closed terminal nor a `kill
--9` of the program stops a queued command.
+for it. A command is queued as a line in an in-memory file and one byte in a pipe. Writing them never waits for the
+shell. Both outlive the program, and the shell runs in its own session, so neither Ctrl-C nor a closed terminal nor
+`kill -9` of the program stops a queued command.
 
-Commands whose input is still being written are queued: a thread waits for the input, so that the training does not.
+If the input of a command is still being written, a thread waits for it before it queues the command.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 _NICE = 10
 _MOMENT_S = 0.3
-_MANY_BYTES = 1 << 20  # some 3,000 orders
-# What would make a helper record, or be watched like the program itself.
+_MANY_BYTES = 1 << 20  # about 3,000 commands
+# Variables that would make the background process record itself, or be observed like the program.
 _NOT_INHERITED = ("MAREY", "MAREY_OPTIONS", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 
-# One byte of the pipe per complete line: without it the shell might read a half-written one. When the program
-# is gone, lines whose byte had no room in the pipe are whole too.
+# The pipe has one byte per complete line, so that the shell does not read a half-written one. The second loop runs
+# after the program ended: lines whose byte did not fit into the pipe are complete by then.
 _SHELL = """
 exec 3</proc/self/fd/{orders}
 next() {{ IFS= read -r order <&3 && eval "$(printf %b "$order")"; }}
@@ -48,14 +48,14 @@ def program() -> str:
 
 
 class _BackgroundShell:
-    """The process, and the process that started it: a forked child is not its owner."""
+    """The shell and the pid of its owner; a forked child is not the owner."""
 
     def __init__(self) -> None:
         environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
         self.owner = os.getpid()
         self._orders = os.memfd_create("marey-orders")
-        self._n_bytes = 0  # of orders, done and to be done
-        self._n_owed = 0  # bytes that the pipe had no room for
+        self._n_bytes = 0  # of all commands, done and queued
+        self._n_owed = 0  # bytes that did not fit into the pipe
         self.shell = subprocess.Popen(
             ["/bin/sh", "-c", _SHELL.format(orders=self._orders)],
             stdin=subprocess.PIPE,
@@ -68,35 +68,35 @@ class _BackgroundShell:
         self._bell = self.shell.stdin
         os.set_blocking(self._bell.fileno(), False)
         os.setpriority(os.PRIO_PROCESS, self.shell.pid, _NICE)
-        with contextlib.suppress(OSError):  # then waking it does not take the processor from the training
+        with contextlib.suppress(OSError):  # so that waking it does not preempt the training
             os.sched_setscheduler(self.shell.pid, os.SCHED_BATCH, os.sched_param(0))
 
     @property
     def is_here(self) -> bool:
-        """Whether this process owns it and it is alive."""
+        """Whether this process owns the shell and it is running."""
         return self.owner == os.getpid() and self.shell.poll() is None
 
     @property
     def has_room(self) -> bool:
-        """Whether it may have more orders: those that are done stay in memory as long as it lives."""
+        """Whether it can take more commands. Lines stay in memory as long as the shell runs."""
         return not self._bell.closed and self._n_bytes < _MANY_BYTES
 
     def order(self, command: str) -> None:
-        """Have a command done after those before it; wait for nothing."""
+        """Queue a command. Does not block."""
         line = command.replace("\\", "\\\\").replace("\n", "\\n") + "\n"  # as the shell's %b reads it
         self._n_bytes += os.write(self._orders, line.encode(errors="surrogateescape"))
         self._n_owed += 1
         self._ring()
 
     def _ring(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # it has tens of thousands to do; the next order tries again
+        with contextlib.suppress(BlockingIOError):  # the pipe is full; the next command tries again
             self._n_owed -= os.write(self._bell.fileno(), b"\n" * self._n_owed)
 
     def finish(self) -> None:
-        """Let it end after the work it has. A forked child may hold the pipe too, so that closing it is not enough."""
+        """Make the shell exit after its queue. Closing the pipe is not enough: forked children may hold it open."""
         if self._bell.closed:
             return
-        with contextlib.suppress(BrokenPipeError):  # somebody ended it, which is as good
+        with contextlib.suppress(BrokenPipeError):  # it has already been killed
             self.order("exit")
             os.set_blocking(self._bell.fileno(), True)
             self._ring()
@@ -105,12 +105,12 @@ class _BackgroundShell:
 
 
 class _QueueThread:
-    """A thread that waits for what an order needs, and then gives it. A forked child has none."""
+    """A thread that waits for the input of commands and then queues them. Does not exist in forked children."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
         self.orders: queue.SimpleQueue[Optional[Order]] = queue.SimpleQueue()
-        self.thread = threading.Thread(target=self._run, name="marey-queue_thread", daemon=True)
+        self.thread = threading.Thread(target=self._run, name="marey-queue", daemon=True)
         self.thread.start()
 
     def _run(self) -> None:
@@ -123,17 +123,17 @@ class _QueueThread:
                 print(f"marey: a window is lost: {error}", file=sys.stderr, flush=True)
 
     def finish(self) -> None:
-        """Come back when all orders are given."""
+        """Return after all commands are queued."""
         self.orders.put(None)
         self.thread.join()
 
 
 class _Shells:
-    """Where the processes are. The last one takes orders; those before it do what they have, and end."""
+    """The shells. The last one takes commands; earlier ones finish their queue and exit."""
 
     shells: ClassVar[list[_BackgroundShell]] = []
     queue_thread: Optional[_QueueThread] = None
-    lock = threading.RLock()  # guards the processes, held briefly; a forked child has a new one
+    lock = threading.RLock()  # guards the shells; held briefly; replaced in forked children
 
 
 def _after_fork() -> None:
@@ -144,7 +144,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def ready() -> None:
-    """See that there is a process with room for orders. Call it when a millisecond does not matter."""
+    """Start a shell unless one has room. Call this when a millisecond does not matter."""
     with _Shells.lock:
         if is_ready():
             return
@@ -161,13 +161,13 @@ def is_ready() -> bool:
 
 
 def ready_behind() -> None:
-    """See that there is a queue_thread. Call it when a millisecond does not matter."""
+    """Start the queue thread if necessary. Call this when a millisecond does not matter."""
     if _Shells.queue_thread is None or _Shells.queue_thread.owner != os.getpid():
         _Shells.queue_thread = _QueueThread()
 
 
 def run(*commands: Sequence[str]) -> None:
-    """Have the commands of marey done, one after the other as long as each succeeds: run(["artifacts", trace])."""
+    """Queue marey commands; a failure skips those after it: run(["artifacts", trace])."""
     with _Shells.lock:
         if not _Shells.shells or not _Shells.shells[-1].is_here:
             ready()
@@ -175,14 +175,14 @@ def run(*commands: Sequence[str]) -> None:
 
 
 def run_behind(wait: Callable[[], None], *commands: Sequence[str]) -> None:
-    """Have the commands done when `wait()` has come back, which another thread calls."""
+    """Queue commands after `wait()` returns, which another thread calls."""
     ready_behind()
     assert _Shells.queue_thread is not None
     _Shells.queue_thread.orders.put((wait, commands))
 
 
 def _finish() -> list[_BackgroundShell]:
-    """Let all end after the work they have, when the queue_thread has given his orders."""
+    """Stop the queue thread, then make all shells exit after their queues."""
     queue_thread, _Shells.queue_thread = _Shells.queue_thread, None
     if queue_thread is not None and queue_thread.owner == os.getpid():
         queue_thread.finish()
@@ -195,14 +195,14 @@ def _finish() -> list[_BackgroundShell]:
 
 
 def wait() -> None:
-    """Come back when everything that was ordered is done."""
+    """Return after all queued commands have finished."""
     for shell in _finish():
         shell.shell.wait()
 
 
 @atexit.register
 def _at_exit() -> None:
-    """Wait for running commands; print a message when that takes longer than a second or so."""
+    """Wait for running commands; print a message if that takes more than about a second."""
     shells = _finish()
     try:
         for shell in shells:

@@ -1,8 +1,7 @@
 """One thread that feeds all loggers.
 
-The thread that trains appends to a queue and goes on: no lock, no file, no waiting. The loggers' thread takes what has
-come every few seconds and hands it over in one piece. It sleeps in between, because a thread that runs Python code
-keeps others from running theirs.
+The training thread appends to a queue without locks, files or waiting. Every few seconds, the loggers' thread passes
+all queued entries on in one batch. It sleeps in between, because a thread that runs Python code holds the GIL.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Call = Callable[[Logger], object]
 class _Queue(Generic[Entry]):
     """A queue that drops the oldest entries when it is full, and counts them.
 
-    put() is for any thread, take() for one. Entries are numbered, so gaps are dropped entries.
+    Any thread may call put(), one thread take(). Entries are numbered, so gaps are dropped entries.
     """
 
     def __init__(self, limit: int) -> None:
@@ -57,9 +56,9 @@ class Batched:
 
     The constructor waits for the loggers to open: packages are imported and stores are created before training begins,
     not during its first steps. After that no call waits. Queued calls are passed on every `interval_s` seconds. At most
-    `limit` calls are queued; then the oldest are dropped, and close() reports how many. A logger that fails causes one
-    warning and receives nothing more; the others continue. close(), or the end of the program, passes on the rest and
-    waits for it, but no longer than `patience_s`. In a forked child, calls do nothing.
+    `limit` calls are queued; then the oldest are dropped, and close() reports how many. A failing logger causes one
+    warning and is not used again; the others continue. close(), or the end of the program, passes on the rest and waits
+    for it, but no longer than `patience_s`. In a forked child, calls do nothing.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Batched:
         atexit.register(self.close)
         is_open.wait(patience_s)
 
-    # ---- for the thread that trains ----
+    # ---- for the training thread ----
 
     def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
         """Log numbers; they are copied, with the time of this call."""
@@ -122,7 +121,7 @@ class Batched:
             tell(f"the loggers did not finish within {self._patience_s:g} s: unwritten metrics are lost")
         if self.dropped:
             tell(
-                f"{self.dropped} calls for the loggers were dropped, because more than they could take came in "
+                f"{self.dropped} calls for the loggers were dropped, because more came than they could process in "
                 f"{self._interval_s:g} s: log less often, or raise limit="
             )
 
@@ -133,7 +132,7 @@ class Batched:
 
     @property
     def loggers(self) -> tuple[Logger, ...]:
-        """Those that have not failed."""
+        """The loggers that have not failed."""
         return tuple(self._loggers)
 
     def __enter__(self) -> Batched:
@@ -143,7 +142,7 @@ class Batched:
         self.close()
 
     def _takes(self) -> bool:
-        """The thread and the connections of the loggers belong to the process that made them."""
+        """Whether this process started the thread and owns the loggers' connections."""
         return not self._is_closed and self._pid == os.getpid()
 
     # ---- the loggers' thread ----
@@ -159,7 +158,7 @@ class Batched:
         self._tell_each(lambda logger: logger.close())
 
     def _hand_over(self) -> None:
-        # Who flushes has put everything before: what is waiting now is all that it waits for.
+        # The caller of flush() has put its entries before, so one batch is enough.
         waiting = [self._flushes.popleft() for _ in range(len(self._flushes))]
         for call in self._calls.take():
             self._tell_each(call)
@@ -176,7 +175,7 @@ class Batched:
             except Exception as error:
                 self._loggers.remove(logger)
                 tell(
-                    f"{type(logger).__name__} failed and gets nothing more, everything else goes on: "
+                    f"{type(logger).__name__} failed and is not used again; other loggers continue: "
                     f"{type(error).__name__}: {error}"
                 )
 

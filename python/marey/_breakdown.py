@@ -43,7 +43,7 @@ class Breakdown:
 
     @property
     def by(self) -> Optional[Table]:
-        """A row for each step, range, stream or process group, as `by` asked for."""
+        """A row for each step, range, stream or process group, by the argument `by`."""
         return self._tables.get("by")
 
     @property
@@ -67,7 +67,7 @@ class Breakdown:
         return list(self._tables["warnings"]["text"])
 
     def table(self, name: str) -> Table:
-        """Any of its tables: also idle_by_operator, idle_by_step, collective_ranks, and legacy where asked for."""
+        """Any of its tables: also idle_by_operator, idle_by_step, collective_ranks, and legacy if requested."""
         if name not in self._tables:
             raise KeyError(f"no table {name!r}; there are {', '.join(self._tables)}")
         return self._tables[name]
@@ -81,7 +81,7 @@ class Breakdown:
         self._json = json.dumps(extended, indent=2) + "\n"
 
     def to_json(self) -> str:
-        """Give the text of `marey breakdown --json`."""
+        """Return the output of `marey breakdown --json`."""
         return self._json
 
     def __repr__(self) -> str:
@@ -99,8 +99,8 @@ def breakdown(
     """Break down recordings, PyTorch profiler traces, or folders of them, by the activity of their devices.
 
     Several paths are several ranks. `by` adds a table: "step", "range", "stream" or "process-group". `rules` is a file
-    of rules that come before marey's own. `window` is what the summary is of: "gpu_span" (the default) or "steps".
-    `legacy` adds a table of that name: itwinai's computation_fraction, which counts time two and three times.
+    of rules that precede marey's own. `window` is the time that the summary covers: "gpu_span" (the default) or
+    "steps". `legacy` adds a table of that name: itwinai's computation_fraction, which counts time two and three times.
     """
     from marey import _tools
 

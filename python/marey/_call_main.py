@@ -18,7 +18,7 @@ _OPTIONS = ("-o", "--outfile", "-s", "--sort", "-m", "--no-signatures")
 
 
 def is_wanted(args: list[str]) -> bool:
-    """Say whether these are a script to profile, rather than a command: a command is one word without a dot."""
+    """Whether the arguments are a script to profile. A command is one word without a dot."""
     if not args:
         return False
     return args[0].split("=")[0] in _OPTIONS or ("." in args[0] and os.path.isfile(args[0]))
@@ -67,7 +67,7 @@ def _code_of_script(path: str, args: list[str]) -> tuple[Any, dict[str, Any]]:
 
 
 def main(args: list[str]) -> int:
-    """Run it and print or write the profile. The status is the script's own where it ends by sys.exit()."""
+    """Run it and print or write the profile. Returns the script's status if it calls sys.exit()."""
     from marey.profiler import Profile
 
     given = _parse(args)

@@ -7,8 +7,8 @@ import sys
 
 
 def main() -> int:
-    """Become the program `marey` of this package. Returns only when there is none."""
-    os.environ.setdefault("MAREY_PYTHON", sys.executable)  # for commands that need packages of Python
+    """Execute the program `marey` of this package. Returns only if that fails."""
+    os.environ.setdefault("MAREY_PYTHON", sys.executable)  # for commands that need Python packages
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "marey")
     try:
         os.execv(program, ["marey", *sys.argv[1:]])

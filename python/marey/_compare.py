@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # see _start.py
     Paths = Union[Path, Sequence[Path]]
 
 SAMPLE_NS = 200_000
-"""Calls are timed together until they last this long: the clock and the loop then take a thousandth of it."""
+"""Calls are timed together until they last this long: the clock and the loop then cost a thousandth of it."""
 
 
 class Comparison(Table):
-    """The regions of marey.compare(): name, a_ns, b_ns, change_percent, low_percent, high_percent, verdict, and more.
+    """The ranges of marey.compare(): name, a_ns, b_ns, change_percent, low_percent, high_percent, verdict, and more.
 
     The largest effect on the whole iteration comes first. Prints like `marey compare`.
     """
@@ -52,7 +52,7 @@ class Comparison(Table):
 
     @property
     def only(self) -> Table:
-        """Regions that are only on one side, and functions that take at least 1 % of its program."""
+        """Ranges that are only on one side, and such functions with at least 1 % of their program's time."""
         return self.report["only"]
 
     @property
@@ -66,21 +66,21 @@ class Comparison(Table):
         return list(self.report["warnings"]["text"])
 
     def to_markdown(self) -> str:
-        """Give the text of `marey compare --markdown`."""
+        """Return the output of `marey compare --markdown`."""
         return self.report.markdown()
 
     def to_json(self) -> str:
-        """Give the text of `marey compare --json`."""
+        """Return the output of `marey compare --json`."""
         return self.report.json()
 
     def to_html(self, path: Path, *, title: Optional[str] = None) -> None:
-        """Write the page of `marey compare --html`: verdicts with their intervals, and how times are distributed."""
+        """Write the page of `marey compare --html`: verdicts with their intervals, and distributions of times."""
         from marey._page import write_page
 
         write_page(path, lambda fd: self._report_native.page(fd, title))
 
     def page(self, *, title: Optional[str] = None) -> Page:
-        """Give the same page for a notebook, which shows it below the cell."""
+        """Return the same page for a notebook, which shows it below the cell."""
         from marey._page import make_page
 
         return make_page(lambda fd: self._report_native.page(fd, title))
@@ -99,10 +99,10 @@ def compare(
     idle: bool = False,
     startup: bool = False,
 ) -> Comparison:
-    """Compare recordings, traces of other tools (see marey.import_trace()) or files of stats, region by region.
+    """Compare recordings, traces of other tools (see marey.import_trace()) or files of stats, range by range.
 
     Each side is a path or several, which are repeats; so are the runs that `marey run --repeat` puts into one
-    recording. `filter` keeps the matching regions. An interval that contains 0 and lies within `smallest_percent` is
+    recording. `filter` keeps the matching ranges. An interval that contains 0 and lies within `smallest_percent` is
     "same", a wider one is "unsure". `skip` excludes that many iterations at the start of each run, in addition to
     marked warm-up. Functions exclude idle processes and imports at start-up, unless `idle` or `startup` is given.
     """
@@ -176,8 +176,8 @@ def compare_functions(
     """Run two callables alternately (f g, g f, f g, ...) and decide whether `g` is faster than `f`.
 
     `setup` runs before each call and is not timed. Without `setup`, several short calls are timed together. `sync` runs
-    at the end of each timed part: torch.cuda.synchronize for work on a GPU. It runs for `seconds`, or until the
-    interval is narrow, which is checked after 32 rounds, 64, 128 and so on. Garbage collection is deferred.
+    at the end of each timed interval: torch.cuda.synchronize for GPU work. It runs for `seconds`, or until the interval
+    is narrow, which is checked after 32 rounds, 64, 128 and so on. Garbage collection is deferred.
     """
     if not seconds > 0:
         raise ValueError(f"seconds is a time above 0, and not {seconds!r}")
@@ -218,7 +218,7 @@ class _Timer:
         self._n_calls = 1
 
     def warm_up(self) -> None:
-        """Call it three times; then see how many calls a sample needs."""
+        """Call it three times, then determine how many calls a sample needs."""
         shortest = min(self.time() for _ in range(3))
         if self._setup is None and shortest < SAMPLE_NS:
             self._n_calls = int(SAMPLE_NS / max(shortest, 10)) + 1

@@ -57,7 +57,7 @@ class Diff:
 
     @property
     def steps(self) -> Table:
-        """How many values of each step are the same, close, different, missing."""
+        """Counts of equal, close, different and missing values of each step."""
         return self.report["steps"]
 
     @property
@@ -66,7 +66,7 @@ class Diff:
         return list(self.report["warnings"]["text"])
 
     def to_json(self) -> str:
-        """Give the text of `marey diff --json`."""
+        """Return the output of `marey diff --json`."""
         return self.report.json()
 
     def _load(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Diff:
         return self.report.text(limit=30).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook: the sentence, then the tensors. Names come from programs, so all is escaped."""
+        """Show it in a notebook: the sentence, then the tensors. Names come from programs, so everything is escaped."""
         from html import escape
 
         return f"<p>{escape(self._load()['summary'])}</p>{self.tensors._repr_html_()}"
@@ -123,7 +123,7 @@ def diff(
     if (b is None) != ranks:
         raise ValueError("diff() takes two dumps, or one with ranks=True")
     if bitwise and allow_dtype:
-        raise ValueError("bitwise and allow_dtype exclude one another")
+        raise ValueError("bitwise and allow_dtype exclude each other")
     for part in (atol, rtol, ulp):
         _tolerance(part or 0)
     settings = settings_of(
@@ -154,7 +154,7 @@ def diff(
 
 
 def _tolerance(parts: Union[float, Sequence[float]]) -> str:
-    """Write "atol,rtol,ulp"."""
+    """Format as "atol,rtol,ulp"."""
     listed = [parts] if isinstance(parts, (int, float)) else list(parts)
     if len(listed) > 3 or any(not 0 <= part < float("inf") for part in listed):
         raise ValueError(f"a tolerance is up to three numbers (atol, rtol, ulp), none negative, and not {parts!r}")
@@ -171,8 +171,8 @@ def check_deterministic(
 ) -> Diff:
     """Call `fn(*args, **kwargs)` several times and check whether the results are bitwise equal.
 
-    Compares the return values (tensors, arrays, numbers, nested in dicts and lists) and the values that it adds to
-    marey.TensorDumper, which must be off before. Digests are kept; with `values` all numbers are kept, so that the Diff
+    Compares the return values (tensors, arrays, numbers, nested in dicts and lists) and the values it adds to
+    marey.TensorDumper, which must be off before. Only digests are kept, or all numbers with `values`, so that the Diff
     shows how much they differ. `seed` seeds random, numpy and torch before each run, if they are imported. Returns the
     Diff of the first run that differs, or that of the last.
     """
@@ -205,10 +205,10 @@ def _seed(seed: int) -> None:
 
 
 class recording_to:
-    """Switch marey.TensorDumper on for a block, into a directory; its last step is written at the end."""
+    """Switch marey.TensorDumper on for a block; the last step is written at its end."""
 
     def __init__(self, directory: Path, *, mode: Literal["full", "digests"] = "full") -> None:
-        """Remember where; the dumper must be off."""
+        """Store the directory; the dumper must be off."""
         self._directory, self._mode = directory, mode
 
     def __enter__(self) -> Any:
@@ -229,7 +229,7 @@ class recording_to:
 
 
 def add(dumper: Any, path: str, data: Any) -> None:
-    """Add what a function returned: numbers and None too, which have no place of their own in a dump."""
+    """Add the return value of a function. Numbers and None, which need a name in a dump, get one."""
     if data is not None:
         dumper.add_tensor_data(path, data if isinstance(data, (dict, list, tuple)) or _has_data(data) else {"": data})
 

@@ -17,7 +17,7 @@ class Findings(Table):
     """The table of marey.doctor(): subject, thing, state, value, amount, unit, advice. Prints like `marey doctor`."""
 
     def __init__(self, native: _tools.Table, text: str, can_record: bool) -> None:
-        """Wrap what the extension found."""
+        """Wrap the rows of the extension."""
         super().__init__(native)
         self._text = text
         self._can_record = can_record

@@ -1,4 +1,4 @@
-"""The flight recorder's hook for uncaught exceptions, which writes the steps it keeps."""
+"""The flight recorder's hook for uncaught exceptions, which writes the kept steps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _hook(kind: type[BaseException], value: BaseException, traceback: Optional[T
         if _native.TensorDumper().is_enabled:
             _native.dump_trigger(f"uncaught {kind.__name__}: {value}")
             if _native.dump_pending(0) or _native.dump_pending(1):
-                _native.dump_flush()  # the step that it happened in
+                _native.dump_flush()  # the current step
             _native.dump_wait()
     except Exception as error:
         print(f"marey: the flight recorder could not be written: {error}", file=sys.stderr)

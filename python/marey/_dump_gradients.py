@@ -1,4 +1,4 @@
-"""Gradients by torch.autograd.grad: tensors wait for them from add_grad_data() to dump()."""
+"""Gradients by torch.autograd.grad, for tensors between add_grad_data() and dump()."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:  # see _start.py
 
     from marey._dump_state import Parts
 
-NO_GRADIENT = "`.requires_grad == False`"  # ACCV-Lab's text: its dumps are compared with ours
+NO_GRADIENT = "`.requires_grad == False`"  # ACCV-Lab's text, so that its dumps compare as equal
 
 
 class _Entry:
-    """A tensor whose gradient is wanted, or another value among them."""
+    """A tensor whose gradient is requested, or another value of the same call."""
 
     def __init__(self, parts: Parts, value: Any, how: How) -> None:
         self.parts = parts
@@ -28,7 +28,7 @@ class _Entry:
         self.is_asked = leaves.is_torch(value) and value.requires_grad
 
     def outcome(self) -> Any:
-        """What is written: the gradient, null where the outputs do not depend on it, or a note."""
+        """The value to write: the gradient, null if the outputs do not depend on the tensor, or a note."""
         if self.is_asked:
             return self.gradient
         is_plain = self.value is EMPTY_DICT or self.value is EMPTY_LIST or leaves.literal(self.value) is not None
@@ -36,20 +36,20 @@ class _Entry:
 
 
 class Gradients:
-    """Those of the step that is being added to."""
+    """The requested gradients of the current step."""
 
     def __init__(self) -> None:
-        """Hold none."""
+        """Start empty."""
         self.entries: list[_Entry] = []
-        self._paths: dict[tuple[str, ...], bool] = {}  # True: a value is there, else something is below
+        self._paths: dict[tuple[str, ...], bool] = {}  # True: a value; False: a parent of values
 
     def clear(self) -> None:
-        """Forget them."""
+        """Drop them."""
         self.entries = []
         self._paths = {}
 
     def add(self, parts: Parts, data: Any, how: How) -> None:
-        """Remember a value; its path is checked now, so that the error points to this call."""
+        """Store a value. The path is checked now, so that the error points to this call."""
         self._claim(parts, is_value=data is not EMPTY_DICT)
         self.entries.append(_Entry(parts, data, how))
 
@@ -68,7 +68,7 @@ class Gradients:
             paths[path] = True
 
     def compute(self, function_values: Any) -> None:
-        """Compute all of them. Called again, it does so anew: the tensors are still here."""
+        """Compute all gradients. A second call computes them again, because the tensors are kept."""
         import torch
 
         outputs = list(function_values) if isinstance(function_values, (list, tuple)) else [function_values]
@@ -82,12 +82,12 @@ class Gradients:
             entry.is_set = True
 
     def retype(self, dump_type: Type) -> None:
-        """Give all of them another form."""
+        """Change the file type of all."""
         for entry in self.entries:
             entry.how.type = dump_type
 
     def put(self) -> None:
-        """Hand them to libmarey. ValueError, and nothing is touched, where one was not computed."""
+        """Pass them to libmarey. Raises ValueError, without passing any, if one was not computed."""
         missing = next((entry for entry in self.entries if not entry.is_set), None)
         if missing is not None:
             raise ValueError(

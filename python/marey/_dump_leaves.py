@@ -1,4 +1,4 @@
-"""Single values of a dump: which are tensors, which are strings and numbers, and how unusual ones are read."""
+"""Single values of a dump: tensors, strings and numbers, and conversion of unusual ones."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ if TYPE_CHECKING:  # see _start.py
     from collections.abc import Sequence
     from typing import Any, Optional
 
-# Of enum marey_dump_kind.
+# From enum marey_dump_kind.
 TEXT, LITERAL, DICT, LIST, BYTES = 1, 2, 3, 4, 5
 
 _told: set[str] = set()
 
 
 def tell_once(sentence: str) -> None:
-    """Warn, once in a process for each sentence."""
+    """Warn once per process and message."""
     if sentence not in _told:
         _told.add(sentence)
         warnings.warn(sentence, stacklevel=2)
 
 
 def is_torch(value: Any) -> bool:
-    """Whether it is a tensor of torch; torch is not imported for it."""
+    """Whether it is a torch tensor. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def plain(tensor: Any) -> Any:
-    """Make a tensor of torch one whose memory holds its numbers as they are. Called by the extension for odd ones."""
+    """Convert a torch tensor to a plain one whose numbers can be read from memory, for the extension."""
     torch = sys.modules["torch"]
     with torch.no_grad():
         tensor = tensor.detach()
-        if hasattr(tensor, "to_local"):  # a DTensor: what this rank has of it
+        if hasattr(tensor, "to_local"):  # a DTensor: the shard of this rank
             tell_once("TensorDumper: of a DTensor the part that this rank holds is dumped")
             tensor = tensor.to_local()
         if tensor.layout is not torch.strided and not tensor.is_nested:
@@ -57,7 +57,7 @@ def plain(tensor: Any) -> Any:
     return tensor
 
 
-# Types of ml_dtypes that no file format has; the wider ones hold all of their values.
+# Types of ml_dtypes that no file format supports, and wider ones that represent all their values.
 _WIDER = {
     **dict.fromkeys(("int2", "int4"), "int8"),
     **dict.fromkeys(("uint2", "uint4"), "uint8"),
@@ -89,7 +89,7 @@ def numpy_array(array: Any) -> Any:
 
 
 def literal(value: Any) -> Optional[tuple[int, bytes]]:
-    """Kind and text of what JSON has without lists: text, number, true, false, null; None for anything else."""
+    """Kind and text of a JSON scalar: string, number, true, false, null; None for anything else."""
     if value is None:
         return LITERAL, b"null"
     if value is True or value is False:
@@ -157,6 +157,6 @@ def _samples(data: Any, sizes: Any, levels: int, axis: int) -> Any:
 
 
 def is_ragged(value: Any) -> bool:
-    """Whether it has what a ragged batch has."""
+    """Whether it has the attributes of a ragged batch."""
     names = ("sample_sizes", "non_uniform_dim", "num_batch_dims")
     return all(hasattr(value, name) for name in names) and (hasattr(value, "tensor") or hasattr(value, "data"))

@@ -1,7 +1,7 @@
-"""Hooks that add what a torch model computes to the dump, as it computes it: TensorDumper.dump_module().
+"""Hooks that add the values of a torch model to the dump as they are computed: TensorDumper.dump_module().
 
 Values come in the order of execution, with the phase they belong to: "forward", "backward" or "optimizer". The hooks
-read; nothing in the graph or in the numbers changes. Gradients are those of the ordinary backward pass.
+only read and change neither the graph nor numbers. Gradients are those of the normal backward pass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DumpHandle:
         self._handles: list[Any] = []
 
     def remove(self) -> None:
-        """Take the hooks away. Twice is once."""
+        """Remove the hooks. A second call does nothing."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -88,7 +88,7 @@ def dump_optimizer(
     prefix: str = "optimizer",
     dump_type: Optional[Type] = None,
 ) -> DumpHandle:
-    """Put hooks on an optimizer; parameters have the names that `model` gives them, else their positions."""
+    """Put hooks on an optimizer. Parameters have their names in `model`, or else their positions."""
     names = dict(_parameter_names(model, patterns)) if model is not None else None
     watched = _Optimizer(_split(prefix), optimizer, names, dump_type)
     watched.params, watched.grads, watched.state = params, grads, state
@@ -101,7 +101,7 @@ def _split(name: str) -> tuple[str, ...]:
     return tuple(name.split(".")) if name else ()
 
 
-# Names below a module's path; a submodule of that name gets an underscore, as "attention.out_.in".
+# Reserved names below a module's path; a submodule with such a name gets an underscore: "attention.out_.in".
 _OWN = frozenset(("in", "out", "param", "grad", "grad_in", "grad_out"))
 
 
@@ -122,14 +122,14 @@ def _matches(name: str, patterns: Union[str, Iterable[str]]) -> bool:
 
 
 def _parameter_names(model: Any, patterns: Union[str, Iterable[str]]) -> Iterator[tuple[int, str]]:
-    """Names of parameters by id(), of the modules that match."""
+    """Names of the parameters of matching modules, by id()."""
     for name, module in _matching(model, patterns):
         for own, parameter in module.named_parameters(recurse=False):
             yield id(parameter), f"{name}.{own}" if name else own
 
 
 def _in_backward() -> bool:
-    """Whether autograd is at work: a forward pass in it is one that is computed again."""
+    """Whether autograd is running: a forward pass inside it is a recomputation."""
     torch = sys.modules["torch"]
     return bool(torch._C._current_graph_task_id() != -1)
 
@@ -147,7 +147,7 @@ def _add(tree: int, parts: Parts, value: Any, dump_type: Optional[Type], phase: 
 
 
 class _Watched:
-    """A module with hooks. The same path is added once in a step: further calls of it get a level of their own."""
+    """A module with hooks. A path is added once per step; further calls get an additional level, such as call1."""
 
     inputs = outputs = params = grads = False
 
@@ -207,7 +207,7 @@ class _Watched:
             _add(1, self.added.path(self.path, below), value, self.dump_type, "backward")
 
     def hook_gradients(self, what: str, values: Any) -> None:
-        """Ask for the gradients of the tensors in there; such a hook goes with its tensor."""
+        """Put gradient hooks on the tensors in the value; they disappear with their tensors."""
         for place, tensor in _tensors(values, ()):
             if tensor.requires_grad:
                 below = (what, *map(str, place))
@@ -227,7 +227,7 @@ def _tensors(values: Any, place: Parts) -> Iterator[tuple[Parts, Any]]:
 
 
 class _Once:
-    """How often each path was added in the step that is going on."""
+    """How often each path was added in the current step."""
 
     def __init__(self) -> None:
         self.step = -1
@@ -246,13 +246,13 @@ class _Once:
         return self.count(("first", *below)) == 0
 
     def path(self, path: Parts, below: tuple[str, ...]) -> Parts:
-        """layer0.out, and for the second call in a step layer0.call1.out."""
+        """Return layer0.out, and for the second call in a step layer0.call1.out."""
         number = self.count(below)
         return (*path, *below) if number == 0 else (*path, f"call{number}", *below)
 
 
 class _Optimizer:
-    """An optimizer with hooks: gradients as it takes them, parameters and its own state as it leaves them."""
+    """An optimizer with hooks: gradients before its step, parameters and state after it."""
 
     params = grads = state = False
 

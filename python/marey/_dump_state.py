@@ -1,4 +1,4 @@
-"""Settings of a TensorDumper: ranges, converters, actions; and how the values of one call are dumped."""
+"""Settings of a TensorDumper (ranges, converters, actions) and of the values of one call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TENSORS, GRADIENTS = 0, 1
 
 
 class Type(enum.IntEnum):
-    """The form of a value's file."""
+    """The file type of a value."""
 
     JSON = 0
     BINARY = 1
@@ -36,29 +36,29 @@ class Type(enum.IntEnum):
 
 
 class State:
-    """What was said since the dumper was enabled."""
+    """The settings made since the dumper was enabled."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
+        """Start with the defaults."""
         self.renew()
 
     def renew(self) -> None:
-        """Forget it all."""
+        """Restore the defaults."""
         self.layout = "marey"
         self.steps: Optional[frozenset[int]] = None
         self.ranges: list[str] = []
         self.converters: dict[type, Callable[[Any], Any]] = {}
         self.base_converters: dict[type, Callable[[Any], Any]] = {}
-        self.ragged: Optional[bool] = None  # whether as samples
+        self.ragged: Optional[bool] = None  # True: as samples
         self.forced: list[Optional[Type]] = [None, None]  # by tree
         self.comparison: Optional[dict[str, Any]] = None
         self.actions: dict[int, Callable[[], Any]] = {}
-        self.find: Optional[tuple[bool, bool, float]] = None  # NaN, infinities, what is beyond
+        self.find: Optional[tuple[bool, bool, float]] = None  # NaN, infinities, limit
         self.when: Optional[Callable[[str, Any], Any]] = None
-        self.reason: Optional[str] = None  # why this step is written, once that is known
+        self.reason: Optional[str] = None  # why this step is written, if known
 
     def tell(self) -> None:
-        """Say to the extension whether plain tensors have to come by here; after each change."""
+        """Update in the extension whether plain tensors need Python code; call it after each change."""
         asks = (self.ranges, self.converters, self.base_converters, self.when, self.steps is not None)
         _native.dump_simple(not any(asks) and self.forced[TENSORS] is None)
 
@@ -68,14 +68,14 @@ state.tell()
 
 
 def is_wanted() -> bool:
-    """Whether what is added now will be kept."""
+    """Whether values added now are kept."""
     if state.steps is not None and _native.TensorDumper().dump_count not in state.steps:
         return False
     return _native.dump_is_wanted()
 
 
 def name_of(parts: Parts) -> str:
-    """A path for a reader: "a.b[3]"."""
+    """Format a path for messages: "a.b[3]"."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return text[1:] if text.startswith(".") else text
 
@@ -86,7 +86,7 @@ _NO_AXES: Mapping[str, Axes] = {}
 
 
 class How:
-    """How the values of one call are to be dumped."""
+    """Settings for the values of one call."""
 
     __slots__ = ("exclude", "hand_over", "image", "permutation", "permutations", "tree", "type", "types")
 
@@ -112,7 +112,7 @@ class How:
         self.hand_over = hand_over
 
     def below(self, key: str) -> How:
-        """The same for what is below a key: the nearest key that an override names counts."""
+        """Return the settings below a key. The nearest key with an override decides."""
         if key not in self.types and key not in self.permutations:
             return self
         how = object.__new__(How)

@@ -1,4 +1,4 @@
-"""Data as programs have it, taken apart: through dicts, lists, converters and records down to single values."""
+"""Walks nested data: dicts, lists, converters and records, down to single values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:  # see _start.py
 
     Give = Callable[[Parts, Any, How], None]
 
-# How often converters may turn a value into another, and how deep data may be nested, before that counts as a loop.
+# Limits of conversions in a row and of nesting; beyond them, data is assumed to be recursive.
 MAX_CONVERSIONS = 100
 MAX_DEPTH = 100
 
 
 def add_from_hook(tree: int, parts: Parts, data: Any, dump_type: Optional[Type], phase: str) -> None:
-    """Add values from a model's hook. A value that cannot be dumped is reported once and skipped; the model goes on."""
+    """Add values from a model's hook. A value that cannot be dumped is reported once and skipped."""
     how = How(tree, dump_type, None, None, None, None, None)
 
     def give(parts: Parts, value: Any, how: How) -> None:
@@ -49,7 +49,7 @@ def parts_of(path: str) -> Parts:
 
 
 def walk_from(path: str, data: Any, how: How, give: Give) -> None:
-    """Give each value of what is added at a path."""
+    """Yield each value in the data added at a path."""
     parts = parts_of(path)
     if callable(data) and _converter(data) is None:
         data = data()
@@ -59,7 +59,7 @@ def walk_from(path: str, data: Any, how: How, give: Give) -> None:
 
 
 def _walk(parts: Parts, data: Any, how: How, give: Give, depth: int) -> None:
-    """Go through dicts, lists and what converters make; give each leaf."""
+    """Walk dicts, lists and results of converters, and put each leaf."""
     if depth > MAX_DEPTH:
         raise ValueError(f"{name_of(parts)}: data is nested deeper than {MAX_DEPTH} levels; does it contain itself?")
     data = _converted(parts, data)
@@ -83,10 +83,10 @@ EMPTY_DICT, EMPTY_LIST = object(), object()
 
 
 def _converter(data: Any) -> Optional[Callable[[Any], Any]]:
-    """The converter for it: a user's, or marey's own for records and ragged batches."""
+    """Return its converter: the user's, or marey's own for records and ragged batches."""
     kind = type(data)
     found = state.converters.get(kind)
-    if leaves.is_torch(data) and found is None and not state.base_converters:  # most of what there is
+    if leaves.is_torch(data) and found is None and not state.base_converters:  # the common case
         return _unbound if data.is_nested else None
     if found is None and state.base_converters:
         found = next((function for base, function in state.base_converters.items() if isinstance(data, base)), None)
@@ -128,7 +128,7 @@ def _converted(parts: Parts, data: Any) -> Any:
 
 
 def put(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -> None:
-    """Hand a leaf to libmarey, which copies it."""
+    """Pass a leaf to libmarey, which copies it."""
     if data is EMPTY_DICT or data is EMPTY_LIST:
         _native.dump_put_value(how.tree, parts, leaves.DICT if data is EMPTY_DICT else leaves.LIST, b"")
         return
@@ -144,7 +144,7 @@ def put(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -> None:
 
 
 def put_tensor(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -> bool:
-    """Hand a tensor to libmarey; False for what is none."""
+    """Pass a tensor to libmarey. Returns False if it is not a tensor."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(data, numpy.ndarray):
         readable = leaves.numpy_array(data)
@@ -153,7 +153,7 @@ def put_tensor(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -
             return True
         data = readable
     if state.when is not None and state.reason is None and state.when(name_of(parts), data):
-        state.reason = f"{name_of(parts)} is what was waited for"
+        state.reason = f"{name_of(parts)} met the condition"
     if how.type is Type.PICKLE:
         _native.dump_put_value(how.tree, parts, leaves.BYTES, leaves.pickled(data, how.permutation))
         return True

@@ -1,6 +1,6 @@
-"""What the methods of TensorDumper do while it is on: walk data, put each value, keep counts and actions.
+"""The methods of TensorDumper while it is on: walk data, put each value, keep counts and actions.
 
-The extension calls these functions when the dumper is on; files, copies and comparisons are libmarey's.
+The extension calls these functions when the dumper is on; libmarey does files, copies and comparisons.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POLICIES = ("block", "drop", "stats")
 
 
 def _follow_options() -> None:
-    """Take up what was enabled from outside, by marey.start() or the environment, before anything was asked of us."""
+    """Take over a dump that marey.start() or the environment enabled."""
     options = os.environ.get("MAREY_OPTIONS", "")
     if "dump.layout=accvlab" in options:
         state.layout = "accvlab"
@@ -91,7 +91,7 @@ def enable(
 
 
 def enable_accvlab(dump_dir: Optional[Path] = None, *, layout: Optional[str] = None, **options: Any) -> None:
-    """Switch the dumper on, by marey.accvlab.TensorDumper."""
+    """Switch the dumper on for marey.accvlab.TensorDumper."""
     enable(dump_dir, layout=layout or "accvlab", **options)
 
 
@@ -115,7 +115,7 @@ def disable() -> None:
 
 
 def wait() -> None:
-    """Wait until all is written."""
+    """Wait until everything is written."""
     _native.dump_wait()
 
 
@@ -138,7 +138,7 @@ def add_tensor_data(
         return
     if leaves.is_torch(data) and not (state.converters or state.base_converters or data.is_nested):
         how = How(TENSORS, dump_type, None, permute_axes, None, None, image, hand_over)
-        put_tensor(parts_of(path), data, how)  # most of what there is: nothing to walk through
+        put_tensor(parts_of(path), data, how)  # the common case: nothing to walk
         return
     how = How(TENSORS, dump_type, dump_type_override, permute_axes, permute_axes_override, exclude, image, hand_over)
     walk_from(path, data, how, put)
@@ -154,7 +154,7 @@ def add_grad_data(
     exclude: Union[str, Iterable[str], None] = None,
     image: Optional[Mapping[str, Any]] = None,
 ) -> None:
-    """Remember tensors until their gradients are asked for."""
+    """Store tensors until their gradients are computed."""
     if not is_wanted():
         return
     how = How(GRADIENTS, dump_type, dump_type_override, permute_grad_axes, permute_grad_axes_override, exclude, image)
@@ -162,7 +162,7 @@ def add_grad_data(
 
 
 def set_gradients(function_values: Any) -> None:
-    """Compute the gradients of all that waits for one."""
+    """Compute the gradients of all stored tensors."""
     if gradients.entries:
         gradients.compute(function_values)
 
@@ -171,7 +171,7 @@ def set_gradients(function_values: Any) -> None:
 
 
 def push_range(range_name: Union[str, Callable[[], str]]) -> None:
-    """Put a name in front of paths."""
+    """Prefix paths with a name."""
     name = range_name() if callable(range_name) else range_name
     if not isinstance(name, str):
         raise TypeError(f"a range's name is a str or a function that returns one, not {type(name).__name__}")
@@ -180,7 +180,7 @@ def push_range(range_name: Union[str, Callable[[], str]]) -> None:
 
 
 def pop_range() -> None:
-    """Take the last name away."""
+    """Remove the last name."""
     if not state.ranges:
         raise IndexError("pop_range() without a push_range() before it")
     state.ranges.pop()
@@ -213,12 +213,12 @@ def dump(dump_if_empty: bool = True) -> None:
         _native.dump_trigger(reason)
     count = _native.dump_flush()
     if state.layout == "accvlab" or count in state.actions:
-        _native.dump_wait()  # the reference's files are there when its dump() returns
+        _native.dump_wait()  # ACCV-Lab's dump() returns when its files exist
     _act(count)
 
 
 def _pass_over(is_failing: bool = False) -> None:
-    """Count without writing. While a comparison fails, an action that exits must not hide that."""
+    """Count a step without writing. An action that exits must not hide a failed comparison."""
     _forget()
     count = _native.TensorDumper().dump_count + 1
     _native.dump_set_count(count)
@@ -243,7 +243,7 @@ def _act(count: int) -> None:
 
 
 def set_dump_count(count: int) -> None:
-    """Go on with another number; its action is called."""
+    """Set the count and run its action."""
     if count < 0:
         raise ValueError(f"a dump count is 0 or more, not {count}")
     _native.dump_set_count(count)
@@ -251,17 +251,17 @@ def set_dump_count(count: int) -> None:
 
 
 def reset_dump_count() -> None:
-    """Go on with 0."""
+    """Set the count to 0."""
     set_dump_count(0)
 
 
 def perform_after_dump_count(count: int, action: Callable[[], Any]) -> None:
-    """Remember what to do when the count becomes this."""
+    """Store an action for a count."""
     state.actions[count] = action
 
 
 def trigger(reason: str = "trigger") -> None:
-    """Write what the flight recorder keeps."""
+    """Write the steps of the flight recorder."""
     _native.dump_trigger(reason)
 
 
@@ -277,7 +277,7 @@ def set_dump_is_compare(
     reference: Optional[Path] = None,
     allow_dtype: bool = False,
 ) -> None:
-    """Let dump() compare."""
+    """Make dump() compare."""
     state.comparison = {
         "eps_numerical_data": eps_numerical_data,
         "num_errors_per_tensor_to_show": num_errors_per_tensor_to_show,
@@ -299,7 +299,7 @@ def compare_to_dumped_data(
     reference: Optional[Path] = None,
     allow_dtype: bool = False,
 ) -> None:
-    """Compare what waits with an earlier dump of the same count."""
+    """Compare the current step with an earlier dump of the same count."""
     if _is_empty() and not compare_if_empty:
         return
     if not is_wanted():
@@ -343,11 +343,11 @@ def _compare(
     return failures
 
 
-# ---- forms and converters ----
+# ---- file types and converters ----
 
 
 def set_dump_type_for_all(dump_type: Optional[Type], include_tensors: bool = True, include_grads: bool = True) -> None:
-    """Give everything this form."""
+    """Set the file type of everything."""
     forced = None if dump_type is None else Type(dump_type)
     for tree, is_included in ((TENSORS, include_tensors), (GRADIENTS, include_grads)):
         if not is_included:
@@ -363,7 +363,7 @@ def set_dump_type_for_all(dump_type: Optional[Type], include_tensors: bool = Tru
 
 
 def register_custom_converter(data_type: type, converter_func: Callable[[Any], Any], subclasses: bool = False) -> None:
-    """Remember how a type is turned into what can be dumped."""
+    """Store the converter of a type."""
     if not isinstance(data_type, type):
         raise TypeError(f"data_type is a class, not {data_type!r}")
     (state.base_converters if subclasses else state.converters)[data_type] = converter_func
@@ -371,11 +371,11 @@ def register_custom_converter(data_type: type, converter_func: Callable[[Any], A
 
 
 def enable_ragged_batch_dumping(as_per_sample: bool = False) -> None:
-    """Say how ragged batches are dumped."""
+    """Set how ragged batches are dumped."""
     state.ragged = as_per_sample
 
 
 def run_if_enabled(func: Callable[[], Any]) -> None:
-    """Call it when this step is going to be dumped."""
+    """Call the function if this step will be dumped."""
     if is_wanted():
         func()

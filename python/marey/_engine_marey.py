@@ -1,11 +1,11 @@
 """The engine "marey": records operators, shapes, annotations, phases, steps, and GPU activity through CUPTI.
 
-The data that torch.profiler collects, and converts to a trace when it stops, goes into a recording here: a few dozen
-bytes per operator. Nothing has to be done at the end of a window: a background process reads the recording while
-training continues, and makes the trace and the tables from it. Between windows no operators are recorded.
+torch.profiler converts its data to a trace when it stops. This engine writes a recording instead, a few dozen bytes per
+operator, and the end of a window costs nothing: while training continues, a background process makes the trace and the
+tables from the recording. Between windows no operators are recorded.
 
-A recording takes about 5 ms to start, GPU tracing about 10, and stopping it takes until the GPU is idle. So threads do
-that: they start with the warm-up, and the trace of a window is ordered when GPU tracing has stopped. A window with too
+A recording takes about 5 ms to start, GPU tracing about 10, and stopping it waits until the GPU is idle, so threads do
+this. They start with the warm-up, and the trace of a window is queued after GPU tracing has stopped. A window with too
 short a warm-up waits at its start, and has a note about it.
 
 If a recording is open, it is used. Otherwise the engine has its own, `marey_engine.marey` in the output directory, from
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from marey._window import Window
 
 _RECORDING = "marey_engine.marey"
-_MADE = {"averages"}  # besides the trace; allocations and stacks of Python are not recorded
+_MADE = {"averages"}  # besides the trace; allocations and Python stacks are not recorded
 
 
 class MareyEngine:
@@ -54,10 +54,10 @@ class MareyEngine:
         self.output_dir = os.fspath(output_dir)
         self._cuda = cuda
         self._operators, self._mistake = _make_operators(record_shapes) if cpu else (None, None)
-        self._has_gpu = False  # tracing of GPU work that was begun here
-        self._beginning: Optional[_Beginning] = None  # of a recording, beside the training
-        self._late_ns = 0  # what the window waited for either
-        self._launched_before = 0  # the number that parts work of the window from later work; 0: none was traced
+        self._has_gpu = False  # this engine started GPU tracing
+        self._beginning: Optional[_Beginning] = None  # of a recording, on a thread
+        self._late_ns = 0  # how long the window waited for it
+        self._launched_before = 0  # launches from this correlation on are after the window; 0: no GPU tracing
         self._log: Optional[str] = None
         self._step: Optional[_native.Range] = None
         self._from_ns = 0
@@ -70,10 +70,10 @@ class MareyEngine:
                 'give nothing; engine="torch" has them'
             )
 
-    # ---- as the driver asks ----
+    # ---- called by the driver ----
 
     def prepare(self) -> None:
-        """Get ready. The first time a thread does it, because there is a recording to begin: some milliseconds."""
+        """Prepare. The first time, a thread does it, because starting a recording takes some milliseconds."""
         if self._mistake is not None:
             raise self._mistake
         self._late_ns = 0
@@ -83,7 +83,7 @@ class MareyEngine:
             self._beginning = _Beginning(self._get_ready)
 
     def start(self) -> None:
-        """Record operators from here on."""
+        """Start recording operators."""
         self._await_recording()
         self._await_gpu()
         self._from_ns = time.monotonic_ns()
@@ -91,7 +91,7 @@ class MareyEngine:
             self._operators.start()
 
     def step_begin(self, step: int) -> None:
-        """Begin the range of a step, by torch's name."""
+        """Begin the range of a step, with torch's name."""
         self._step = _native.range("ProfilerStep", category="step", payload=step)
         self._step.__enter__()
 
@@ -102,7 +102,7 @@ class MareyEngine:
             self._step = None
 
     def stop(self, window: Window) -> None:
-        """Record operators no more."""
+        """Stop recording operators."""
         if self._operators is not None:
             self._operators.stop()
         self._end_gpu()
@@ -111,30 +111,30 @@ class MareyEngine:
             window.notes.append(f"{self._late_ns / 1e6:.0f} ms of waiting for the recording to begin")
 
     def save(self, window: Window) -> None:
-        """Have the trace and the tables made from the recording."""
+        """Queue making the trace and the tables from the recording."""
         window.make_folder()
         trace = os.path.join(window.folder, window.trace_name())
         times = ["--from", f"{self._from_ns}ns", "--until", f"{self._until_ns}ns"]
         if self._launched_before:
             times += ["--launched-before", str(self._launched_before)]
         selection = ",".join(["trace", *sorted(window.selection & _MADE)])
-        if window.roles:  # of no use without allocations, and too many for a command line
+        if window.roles:  # useless without allocations, and too long for a command line
             window = dataclasses.replace(window, roles=[])
-        log = self._log or self._find_log()  # one that the environment began comes with its first event
+        log = self._log or self._find_log()  # a recording started by the environment has a log after its first event
         if log is None:
             raise OSError("the recording has no log of this process")
         commands = (
             ["export", log, "--to", "kineto", *times, "--about", window.about(), "--quiet", "-o", trace],
             ["artifacts", trace, "-o", window.folder, "--rank", str(window.rank), "--only", selection, "--move"],
         )
-        if self._launched_before:  # a thread takes what the GPU has done into the recording first
+        if self._launched_before:  # a thread first fetches the GPU activity
             _background.run_behind(_native.gpu_settle, *commands)
         else:
             _background.run(*commands)
 
     def discard(self) -> None:
-        """Stop, in whatever state. What was recorded stays in the recording."""
-        with contextlib.suppress(_native.MareyError, OSError):  # nobody wants it any more
+        """Stop, in any state. Recorded data stays in the recording."""
+        with contextlib.suppress(_native.MareyError, OSError):  # the data is no longer needed
             self._await_recording()
         self.step_end()
         if self._operators is not None:
@@ -164,11 +164,11 @@ class MareyEngine:
         weakref.finalize(self, _end_recording, os.getpid(), _native.recording_path())
 
     def _find_log(self) -> Optional[str]:
-        """The log of this process, the newest if it has several; a recording may have those of other ranks as well."""
+        """The log of this process, the newest if it has several; a recording may have logs of other ranks as well."""
         pattern = os.path.join(glob.escape(_native.recording_path()), f"r*-{os.getpid()}-*.klog")
         return max(map(os.path.abspath, glob.glob(pattern)), key=os.path.getmtime, default=None)
 
-    # ---- GPU work ----
+    # ---- GPU tracing ----
 
     def _begin_gpu(self) -> None:
         if not self._cuda or self._has_gpu or _native.gpu_is_on():
@@ -195,17 +195,17 @@ class MareyEngine:
             began_ns = time.perf_counter_ns()
             _native.gpu_settle()
             self._late_ns += time.perf_counter_ns() - began_ns
-        # Where it could not begin, that was said; it would be the same with the next window.
+        # If it could not start, that was reported; the next window would fail the same way.
         self._has_gpu = self._cuda = _native.gpu_is_on()
 
     def _end_gpu(self) -> None:
-        """Have it ended. What was launched so far is of the window, whenever it runs."""
+        """Stop GPU tracing later. Kernels launched so far belong to the window, whenever they run."""
         self._launched_before = _native.gpu_stop_later() if self._has_gpu else 0
         self._has_gpu = False
 
 
 class _Beginning:
-    """What a thread does in place of the one that trains."""
+    """A function that runs on another thread instead of the training thread."""
 
     def __init__(self, begin: Callable[[], None]) -> None:
         self._begin = begin
@@ -220,7 +220,7 @@ class _Beginning:
             self._error = error
 
     def wait(self) -> int:
-        """Come back when it is done: how long that took, in ns. What it raised is raised here."""
+        """Wait for it. Returns the waiting time in ns; raises its exception."""
         is_late, began_ns = self._thread.is_alive(), time.perf_counter_ns()
         self._thread.join()
         if self._error is not None:
@@ -229,7 +229,7 @@ class _Beginning:
 
 
 def _make_operators(shapes: bool) -> tuple[Optional[Operators], Optional[_native.MareyError]]:
-    """Learn about this PyTorch before the training begins; errors are reported when a window is recorded."""
+    """Inspect this PyTorch before training begins. Errors are reported when a window is recorded."""
     try:
         operators = Operators(shapes)
     except _native.MareyError as error:
@@ -240,7 +240,7 @@ def _make_operators(shapes: bool) -> tuple[Optional[Operators], Optional[_native
 
 
 def _end_recording(owner: int, path: str) -> None:
-    """End the engine's own recording, unless it is another's by now."""
+    """End the engine's recording, unless another recording replaced it."""
     if os.getpid() == owner and _native.enabled() and _native.recording_path() == path:
         with contextlib.suppress(_native.MareyError):
             _native.stop()

@@ -1,8 +1,8 @@
-"""The engine that drives torch.profiler: by its lower level, because the driver decides when.
+"""The engine that uses torch.profiler, through its lower-level class, because the driver has the schedule.
 
-A window's end has two parts. torch stops and writes its trace as plain JSON: that is torch's own time and is reported
-separately. Then a background process runs `marey artifacts`, which compresses the trace and makes tables, stacks and
-the memory timeline of it.
+A window ends in two phases. torch stops and writes its trace as plain JSON; the time for this is reported separately.
+Then a background process runs `marey artifacts`, which compresses the trace and makes tables, stacks and the memory
+timeline.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from marey._window import Window
 
-# Each entry has a stack of Python, some kilobytes; without a bound a long window fills the host's memory.
+# Each entry has a Python stack of some kilobytes; without a limit, a long window would fill the host's memory.
 _HISTORY_ENTRIES = 200_000
-_PICKLE_PROTOCOL = 4  # the newest that the viewer of snapshots reads
+_PICKLE_PROTOCOL = 4  # the newest that the snapshot viewer reads
 
 
 class TorchEngine:
@@ -42,11 +42,11 @@ class TorchEngine:
         with_flops: bool = False,
         with_snapshot: bool = False,
     ) -> None:
-        """Say what is to be recorded, in torch's words; `with_snapshot`: the allocator's history, where CUDA is."""
+        """Configure with torch's parameters; `with_snapshot`: record the allocator's history if CUDA is available."""
         wanted = {torch.profiler.ProfilerActivity.CPU} if cpu else set()
         if cuda:
             wanted.add(torch.profiler.ProfilerActivity.CUDA)
-        # A torch without CUDA has nothing to record with CUDA only.
+        # Without CUDA, cuda only would record nothing.
         activities = wanted & torch.profiler.supported_activities() or {torch.profiler.ProfilerActivity.CPU}
         self.settings: dict[str, Any] = {
             "activities": activities,
@@ -56,16 +56,16 @@ class TorchEngine:
             "with_flops": with_flops,
         }
         if with_stack:
-            # Without it operators have no stacks in the trace.
+            # Without this, operators have no stacks in the trace.
             self.settings["experimental_config"] = torch.profiler._ExperimentalConfig(verbose=True)
         self.with_snapshot = with_snapshot
         self._profile: Optional[torch.profiler._KinetoProfile] = None
-        self._state = ""  # "prepared", then "started"; else there is nothing to stop
+        self._state = ""  # "prepared", then "started"; otherwise there is nothing to stop
         self._has_history = False
         self._snapshot: Optional[dict[str, Any]] = None
         self._step: Optional[torch.profiler.record_function] = None
 
-    # ---- as the driver asks ----
+    # ---- called by the driver ----
 
     def prepare(self) -> None:
         """Prepare torch's profiler, and the background process."""
@@ -77,7 +77,7 @@ class TorchEngine:
         self._state = "prepared"
 
     def start(self) -> None:
-        """Record; phases of the training are annotations from here on."""
+        """Start recording, with the phases of training as annotations."""
         assert self._profile is not None
         if self.with_snapshot and torch.cuda.is_available():
             torch.cuda.memory._record_memory_history("all", stacks="python", max_entries=_HISTORY_ENTRIES)
@@ -87,7 +87,7 @@ class TorchEngine:
         _phases.annotate(torch.profiler.record_function)
 
     def step_begin(self, step: int) -> None:
-        """Begin the annotation of a step, by torch's name."""
+        """Begin the annotation of a step, with torch's name."""
         self._step = torch.profiler.record_function(f"ProfilerStep#{step}")
         self._step.__enter__()
 
@@ -98,10 +98,10 @@ class TorchEngine:
             self._step = None
 
     def stop(self, window: Window) -> None:
-        """Stop torch's profiler, which turns what it recorded into a trace in memory."""
+        """Stop torch's profiler, which converts its data to a trace in memory."""
         assert self._profile is not None
         _phases.annotate(None)
-        self._profile.add_metadata_json("marey", window.about())  # torch accepts it before the stop only
+        self._profile.add_metadata_json("marey", window.about())  # torch accepts it only before it stops
         began_ns = time.perf_counter_ns()
         self._state = ""
         self._profile.stop_trace()
@@ -109,14 +109,14 @@ class TorchEngine:
         window.engine_ns += time.perf_counter_ns() - began_ns
 
     def save(self, window: Window) -> None:
-        """Write the trace; have all else made of it."""
+        """Write the trace and queue the commands that process it."""
         assert self._profile is not None
         profile, self._profile = self._profile, None
         window.make_folder()
         trace = os.path.join(window.folder, window.trace_name())
         began_ns = time.perf_counter_ns()
         profile.export_chrome_trace(trace)
-        del profile  # to free what it recorded takes its time too
+        del profile  # freeing its data takes time, too
         selection = ["trace", *sorted(window.selection)]
         if self._snapshot is not None and "snapshot" in selection:
             selection.remove("snapshot")
@@ -137,7 +137,7 @@ class TorchEngine:
         self._snapshot = None
         self._end_history(is_wanted=False)
         if profile is not None and state == "prepared":
-            profile.start_trace()  # torch has no other way back
+            profile.start_trace()  # torch can only be reset this way
         if profile is not None and state:
             profile.stop_trace()
 
@@ -150,16 +150,16 @@ class TorchEngine:
         torch.cuda.memory._record_memory_history(None)
 
 
-# ---- what is written ----
+# ---- output ----
 
 
 def _not_written(trace: str) -> OSError:
-    """Clear away what torch left, and say how much room there is."""
+    """Remove the incomplete file, and return an error with the free disk space."""
     with contextlib.suppress(OSError):
         os.remove(trace + ".tmp")
     room = os.statvfs(os.path.dirname(trace))
     free_mb = room.f_bavail * room.f_frsize / 1e6
-    return OSError(f"torch could not write {trace}, and {free_mb:.0f} MB are free there; make room, or record less")
+    return OSError(f"torch could not write {trace}, with {free_mb:.0f} MB free there; free some space, or record less")
 
 
 def _write_snapshot(snapshot: dict[str, Any], path: str) -> None:

@@ -13,8 +13,8 @@ methods of this one Trainer are wrapped:
     _save_checkpoint                               "checkpoint"
     _run_epoch                                     the epoch
 
-No hook reports an exception. _run_epoch, _finalize_training and what is called outside of them see each one that the
-Trainer does not catch, and put everything back.
+No hook reports an exception. The wrappers of _run_epoch, _finalize_training and of methods called outside of them see
+every exception that the Trainer does not catch, and restore everything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from marey._phases import phases
 from marey._training import ModuleRanges, OwnRecording, Patches, batch_size, find_self, tell_rank
 
 try:
-    import torch  # noqa: F401  # without it transformers imports, and has a Trainer that does nothing
+    import torch  # noqa: F401  # without torch, transformers imports, but its Trainer does nothing
     from transformers import Trainer, TrainerCallback
 except ImportError as error:
     raise cannot_import("marey.hf", error, "transformers", "torch") from error
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     Function = Callable[..., Any]
 
 DRIVER = "marey.hf.Callback"
-_enter, _leave = phases.enter, phases.leave  # in every step, where `with phases(name)` would take twice as long
+_enter, _leave = phases.enter, phases.leave  # called in every step; `with phases(name)` would take twice as long
 
 
-class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown transformers
+class Callback(TrainerCallback):  # type: ignore[misc]  # mypy does not see transformers
     """The phases of a Trainer as ranges: `Trainer(..., callbacks=[marey.hf.Callback("run.marey")])`.
 
     data, forward, backward, optimizer, evaluate, checkpoint and logging are ranges; each optimizer step is an
@@ -58,14 +58,14 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
     """
 
     def __init__(self, path: Optional[Path] = None, modules: bool = False) -> None:
-        """Make one; it begins with the training."""
+        """Create one; it starts with the training."""
         self._recording = OwnRecording(path)
         self._wants_modules = modules
         self._modules: Optional[ModuleRanges] = None
         self._patches = Patches()
-        self._trainer: Optional[Any] = None  # the one that trains; None: not now
+        self._trainer: Optional[Any] = None  # None: not training
         self._is_on = False
-        self._has_epoch = False  # of ours, not ended yet
+        self._has_epoch = False  # an epoch range is open
         self._in_epoch = False
         self._in_optimizer = False
         self._in_logging = False
@@ -75,8 +75,8 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
     # ---- hooks of the Trainer ----
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Begin: wrap what has to be wrapped."""
-        self._end()  # of a training that was given up where nobody saw it: by another's on_train_begin
+        """Start: wrap the methods."""
+        self._end()  # a training may have been abandoned unseen, in the on_train_begin of another callback
         trainer = find_self(Trainer, self._is_called_by)
         if trainer is None:
             warnings.warn("marey.hf.Callback found no Trainer that calls it, so it records nothing", stacklevel=2)
@@ -96,7 +96,7 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
             self._modules = ModuleRanges(trainer.model)
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Begin the optimizer's phase, where no clipping of gradients has."""
+        """Begin the optimizer phase, unless gradient clipping began it."""
         self._begin_optimizer()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -136,7 +136,7 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
         return wrapper
 
     def _outermost(self, wrapper: Function) -> Function:
-        """`wrapper` for what may run outside of epochs: an exception ends the training."""
+        """Return `wrapper` for methods that may run outside of epochs: an exception there ends the training."""
 
         def guarded(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -187,7 +187,7 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
         return original(*args, **kwargs)
 
     def _maybe_log(self, original: Function, *args: Any, **kwargs: Any) -> Any:
-        """Bringing the loss to the host is part of logging, and comes before log()."""
+        """Copying the loss to the host is part of logging, and happens before log()."""
         trainer = original.__self__  # type: ignore[attr-defined]
         if self._is_on and trainer.control.should_log and trainer.state.global_step > trainer._globalstep_last_logged:
             self._in_logging = True
@@ -242,7 +242,7 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
             _native.epoch_end()
 
     def _end(self) -> None:
-        """Put everything back. It may be so already."""
+        """Restore everything, if not done yet."""
         if not self._is_on:
             return
         self._is_on = self._in_epoch = self._in_optimizer = self._in_logging = False

@@ -1,12 +1,12 @@
 """marey.hf.ProfCallback: a few steps of a Hugging Face Trainer, recorded in full detail.
 
-    on_train_begin            the driver starts at step 0, also of a training that is resumed
-    on_step_end               one step of the driver: an optimizer step, whatever is accumulated for it
-    on_train_end              it stops; a window that is open is saved and marked
-    Trainer.train raises      the same: no hook reports that, so train() is wrapped
+    on_train_begin            the driver starts at step 0, also after a resume
+    on_step_end               one step of the driver: an optimizer step, with all its micro-batches
+    on_train_end              it stops; an open window is saved and marked
+    Trainer.train raises      the same; train() is wrapped, because no hook reports this
 
-A window reaches from the end of one step to the end of another. So it holds the evaluation, the saving and the logging
-between two steps, each as a separate annotation.
+A window spans from the end of one step to the end of another, so it contains evaluation, saving and logging between
+steps, each as a separate annotation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import time
 import weakref
 
-from transformers import Trainer, TrainerCallback  # marey.hf has looked by then whether it is there
+from transformers import Trainer, TrainerCallback  # marey.hf has checked that it is installed
 
 from marey import _nsight, _roles
 from marey._hf_phases import Callback
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from marey._window import Engine, Window
 
 _DEFAULT_OUTPUT_DIR = "profiler_output"
-_TOLD_WINDOWS = 5  # one that repeats for days would fill the terminal
+_TOLD_WINDOWS = 5  # many windows over days would fill the terminal
 _DEFAULT_SCHEDULE = {"wait_steps": 4, "warmup_steps": 4, "active_steps": 1, "num_cycles": 1}
 
 
-class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers is not installed it is Any
+class ProfCallback(TrainerCallback):  # type: ignore[misc]  # Any if transformers is not installed
     """Profiles some steps of a Trainer and saves the results in `output_dir/iteration_N`, for each rank.
 
         trainer = Trainer(..., callbacks=[ProfCallback(output_dir="profiler_output")])
@@ -49,19 +49,18 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
     cpu, cuda: what is recorded; both False means both.
     profile_memory: allocations; with_stack and record_shapes are then on as well.
-    with_stack, record_shapes, with_flops: as in torch.profiler. FLOPs come from shapes: unless given, with_flops is
-        what record_shapes is, and with_flops=True records shapes in any case.
-    wait_steps, warmup_steps, active_steps, num_cycles: the schedule, by optimizer steps; 4, 4, 1, 1 where not given.
-    output_dir: "profiler_output" where not given. export_memory_timeline, export_stacks, export_key_averages: what is
-    made besides the trace. enable_nsight_systems: run by `nsys profile`, give it ranges and save nothing; else do
-    nothing, and say how. nsight_systems_output_file: the file named in that advice. skip_first: steps before the first
-    cycle. triggers: events that open further windows of warmup_steps and active_steps: see marey.hf.SlowStep, OnSignal,
-    OnFile, When.
-        Without wait_steps and num_cycles only they open windows.
-    engine: "torch" for torch.profiler, "marey" for marey's own recording.
+    with_stack, record_shapes, with_flops: as in torch.profiler. FLOPs are computed from shapes: with_flops defaults to
+    the value of record_shapes, and with_flops=True always records shapes. wait_steps, warmup_steps, active_steps,
+    num_cycles: the schedule, in optimizer steps; default 4, 4, 1, 1. output_dir: default "profiler_output".
+    export_memory_timeline, export_stacks, export_key_averages: files made besides the trace. enable_nsight_systems:
+    under `nsys profile`, emit ranges and save nothing; otherwise, do nothing and print the nsys command.
+    nsight_systems_output_file: the file named in that advice. skip_first: steps before the first cycle. triggers:
+    events that open further windows of warmup_steps and active_steps: see marey.hf.SlowStep, OnSignal, OnFile, When.
+        Without wait_steps and num_cycles, only triggers open windows. engine: "torch" for torch.profiler, "marey" for
+        marey's own recording.
 
-    `prof` is the driver of the schedule, None where nothing is recorded; `prof.windows` are the last windows, with what
-    each of them cost.
+    `prof` is the driver of the schedule, None if nothing is recorded; `prof.windows` are the last windows with their
+    costs.
     """
 
     def __init__(
@@ -87,19 +86,19 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         triggers: Sequence[Shorthand] = (),
         engine: Literal["torch", "marey"] = "torch",
     ) -> None:
-        """Make one; nothing is recorded before a training begins. ValueError where a number or a name does not fit."""
+        """Create one. Recording starts with the training. Raises ValueError for invalid arguments."""
         if engine not in ("torch", "marey"):
-            raise ValueError(f"engine={engine!r} is none of ours: 'torch' or 'marey'")
+            raise ValueError(f"engine is 'torch' or 'marey', not {engine!r}")
         self.output_dir = os.fspath(output_dir) if output_dir is not None else _DEFAULT_OUTPUT_DIR
         self.engine = engine
         if not cpu and not cuda:
-            self._tell("neither cpu nor cuda was to be recorded: both are")
+            self._tell("cpu and cuda are both False: both are recorded")
             cpu = cuda = True
         if profile_memory and not (with_stack and record_shapes):
             self._tell("profile_memory=True needs with_stack and record_shapes: both are on")
             with_stack = record_shapes = True
         if with_flops and not record_shapes and engine == "torch" and not enable_nsight_systems:
-            self._tell("with_flops=True records the shapes of inputs, so record_shapes=False leaves nothing out")
+            self._tell("with_flops=True records the shapes of inputs, so record_shapes=False has no effect")
         with_flops = record_shapes if with_flops is None else with_flops
         self.settings = {
             "cpu": cpu,
@@ -122,7 +121,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         _watch_trainers()
 
     def _tell(self, sentence: str) -> None:
-        """Say what concerns all ranks, once."""
+        """Print a message once, not on every rank."""
         if who_am_i()[0] == 0:
             say(sentence)
 
@@ -136,7 +135,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
         return schedule
 
     def _make_driver(self, nsight_file: Optional[Union[str, os.PathLike[str]]]) -> Optional[Driver]:
-        """Make what runs the schedule; None where nothing can or shall be recorded, which has been said then."""
+        """Create the driver of the schedule; None if nothing will be recorded, with a message."""
         try:
             os.makedirs(self.output_dir, exist_ok=True)
         except OSError as error:
@@ -195,34 +194,34 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
             self._training = _Training(self, self.prof, kwargs.get("model"), kwargs.get("optimizer"), phases)
 
     def _tells_phases(self, trainer: Any) -> bool:
-        """Whether it is up to us, because no marey.hf.Callback does it."""
+        """Whether to record phases, because no marey.hf.Callback does."""
         callbacks = trainer.callback_handler.callbacks
         return self in callbacks and not any(isinstance(callback, Callback) for callback in callbacks)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Note where the parameters are."""
+        """Note the addresses of parameters."""
         if self._training is not None and self._training.is_recording:
             self._training.note_parameters()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Note where the gradients are."""
+        """Note the addresses of gradients."""
         if self._training is not None and self._training.phases is not None:
             self._training.phases.on_pre_optimizer_step(args, state, control, **kwargs)
         if self._training is not None and self._training.is_recording:
             self._training.note_gradients()
 
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Note where the optimizer's state is."""
+        """Note the addresses of the optimizer's state."""
         if self._training is not None and self._training.is_recording:
             self._training.note_optimizer_state()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Go on to the next step."""
+        """Advance to the next step."""
         if self._training is not None:
             self._training.step(state)
 
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Do not count logging as part of a step."""
+        """Exclude logging from steps."""
         if self._training is not None:
             self._training.note_between(None)
 
@@ -237,7 +236,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
             self._training.note_between("a checkpoint")
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Stop; a window that is open is saved."""
+        """Stop; an open window is saved."""
         self._finish(None)
 
     def _finish(self, why: Optional[str]) -> None:
@@ -254,7 +253,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
 
 def _selection(memory: bool, stacks: bool, averages: bool) -> set[str]:
-    """Name what is to be made besides the trace as `marey artifacts` does."""
+    """List the files made besides the trace, by their names in `marey artifacts`."""
     names = {"timeline", "snapshot"} if memory else set()
     if stacks:
         names.add("stacks")
@@ -264,7 +263,7 @@ def _selection(memory: bool, stacks: bool, averages: bool) -> set[str]:
 
 
 class _Phases(Callback):
-    """The phases of a Trainer whose callback is another one."""
+    """The phases of a Trainer, recorded for ProfCallback."""
 
     def __init__(self, owner: ProfCallback) -> None:
         super().__init__()
@@ -275,9 +274,9 @@ class _Phases(Callback):
 
 
 class _Training:
-    """One training of one callback, from on_train_begin to its end, however that comes."""
+    """One training of one callback, from on_train_begin to its end or failure."""
 
-    now: Optional[weakref.ref[_Training]] = None  # torch has room for one profiler in a process
+    now: Optional[weakref.ref[_Training]] = None  # torch allows one profiler per process
 
     @classmethod
     def may_begin(cls) -> bool:
@@ -297,9 +296,9 @@ class _Training:
         self.warmup, self.active = callback.warmup_steps, callback.active_steps
         self.notes_roles = callback.settings["profile_memory"] and callback.engine == "torch" and not callback.is_nsight
         self.triggers = Triggers(callback.triggers, say)
-        self.began = time.perf_counter()  # the step
-        self.noted: Optional[Window] = None  # the one whose parameters were noted
-        self.roles: Optional[_roles.ModelRoles] = None  # in that window
+        self.began = time.perf_counter()  # start of the step
+        self.noted: Optional[Window] = None  # the window whose parameters were noted
+        self.roles: Optional[_roles.ModelRoles] = None  # of that window
         self.is_state_noted = False
         self.input_hook: Any = None
         type(self).now = weakref.ref(self)
@@ -312,7 +311,7 @@ class _Training:
         return self.driver.window is not None
 
     def step(self, state: Any) -> None:
-        """One optimizer step is over."""
+        """Called after an optimizer step."""
         if self.triggers:
             why = self.triggers.check(time.perf_counter() - self.began, state)
             if why is not None:
@@ -323,16 +322,16 @@ class _Training:
             self._forget_inputs()
 
     def note_between(self, what: Optional[str]) -> None:
-        """Work that is not part of a step has ended."""
+        """Called after work outside of steps."""
         self.began = time.perf_counter()
         window = self.driver.window
         if window is not None and what is not None and what not in window.notes:
             window.notes.append(what)
 
-    # ---- what storages are for ----
+    # ---- roles of storages ----
 
     def note_parameters(self) -> None:
-        """Once in a window: parameters stay where they are."""
+        """Once per window: parameters do not move."""
         window = self.driver.window
         if window is None or window is self.noted or not self.notes_roles or self.model is None:
             return
@@ -344,13 +343,13 @@ class _Training:
             self.input_hook = self.model.register_forward_pre_hook(self._note_inputs, with_kwargs=True)
 
     def note_gradients(self) -> None:
-        """In each step: gradients come and go."""
+        """In each step: gradients are reallocated."""
         window = self.driver.window
         if window is not None and window is self.noted and self.roles is not None:
             window.roles.extend(self.roles.gradients())
 
     def note_optimizer_state(self) -> None:
-        """Once in a window, after its first step, which may have made it."""
+        """Once per window, after its first step, which may have created the state."""
         window = self.driver.window
         if window is None or window is not self.noted or self.roles is None or self.is_state_noted:
             return
@@ -370,7 +369,7 @@ class _Training:
     # ---- the end ----
 
     def end(self, why: Optional[str]) -> None:
-        """Stop everything, and leave everything as it was."""
+        """Stop everything and restore the Trainer."""
         type(self).now = None
         self.triggers.end()
         self._forget_inputs()
@@ -379,11 +378,11 @@ class _Training:
         self.driver.stop(why)
 
 
-# ---- trainings that do not end well ----
+# ---- failed trainings ----
 
 
 def _watch_trainers() -> None:
-    """Let Trainer.train report exceptions to its ProfCallbacks, Ctrl-C and sys.exit() included."""
+    """Make Trainer.train report exceptions to its ProfCallbacks, including Ctrl-C and sys.exit()."""
     train = Trainer.train
     if hasattr(train, "_marey_watches"):
         return
@@ -404,7 +403,7 @@ def _watch_trainers() -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    """End what a trainer of another kind has left open."""
+    """Finish trainings that another kind of trainer left open."""
     training = _Training.now() if _Training.now is not None else None
     if training is not None:
         training.end("the program ended")

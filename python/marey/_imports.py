@@ -1,6 +1,6 @@
-"""Call a function with a module as soon as it is imported, without importing it.
+"""Call a function when a module is imported, without importing it.
 
-`marey run` loads this file without the package around it, so it imports nothing of the package.
+`marey run` loads this file without the package around it, so it must not import the package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Finder:
-    """Calls functions with a module once that is loaded; finds nothing by itself."""
+    """Calls functions when a module is loaded. Other finders find the module."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Function]] = {}
@@ -27,10 +27,10 @@ class _Finder:
     def find_spec(
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
-        """Find the module, as others would."""
+        """Find the module through the other finders."""
         if name not in self.waiting or self.is_searching:
             return None
-        self.is_searching = True  # a finder may ask all finders, as we do
+        self.is_searching = True  # a finder may call all finders, as this one does
         try:
             spec = self._ask_others(name, path, target)
         finally:
@@ -52,7 +52,7 @@ class _Finder:
         run = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            run(module)  # one that fails may be imported again
+            run(module)  # a failed import may be repeated
             for function in self.waiting.pop(name, ()):
                 function(module)
 
@@ -63,7 +63,7 @@ _finder = _Finder()
 
 
 def when_imported(name: str, function: Function) -> None:
-    """Call `function` with the module: now if it is imported, else when it has been imported. Once for each call."""
+    """Call `function` with the module once: now if it is imported, else after its import."""
     module = sys.modules.get(name)
     spec = getattr(module, "__spec__", None)
     if module is not None and not getattr(spec, "_initializing", False):

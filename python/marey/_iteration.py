@@ -1,7 +1,7 @@
 """Iterations, epochs and phases: the progress of the program, for the recording and for the stopwatch.
 
-There is one count of iterations in a process. The first driver to finish one owns it; a second driver is warned,
-once, and counts nothing.
+A process has one count of iterations. The first driver to finish an iteration owns it; a second driver gets one warning
+and counts nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class iteration:
             _native.iteration_finish(self._samples)
 
     def __del__(self) -> None:
-        # A statement's object is freed on the statement's own line, so the warning names that line.
+        # The object of a bare statement is freed on that line, so the warning names it.
         if getattr(self, "_entered", True) or iteration._warned:
             return
         iteration._warned = True
@@ -90,7 +90,7 @@ class step(iteration):
 def finish_iteration(samples: Optional[float] = None) -> bool:
     """End an iteration that began when the previous one ended: one call at the end of the loop body.
 
-    Return whether it counts; it does not when another driver (a Stopwatch, a callback) counts.
+    Return whether it counts; it does not if another driver (a Stopwatch, a callback) counts.
     """
     return _native.iteration_finish(samples)
 
@@ -103,7 +103,7 @@ def iterations(
     """Make each pass of a loop an iteration: `for batch in marey.iterations(loader, samples=len, data="data"):`.
 
     `samples` is the number of samples per batch, or a function of the batch. `data` names a range around the wait for
-    each batch, so that a report can show its share. len() is that of the loader.
+    each batch, so that a report can show its share. len() is the loader's.
 
     An iteration lasts from the request for the next batch to the end of the loop body. An iteration that is left by
     `break` or an exception is not counted.
@@ -118,7 +118,7 @@ class _Iterations:
         self._data = _native.range(data) if data is not None else None
 
     def __len__(self) -> int:
-        return len(self._batches)  # type: ignore[arg-type]  # a TypeError where the loader has none
+        return len(self._batches)  # type: ignore[arg-type]  # raises TypeError if the loader has no length
 
     def __iter__(self) -> Iterator[Any]:
         source = iter(self._batches)
@@ -149,7 +149,7 @@ class epoch:
         _native.epoch_begin(number)
 
     def end(self) -> None:
-        """End the epoch that is open."""
+        """End the open epoch."""
         _native.epoch_end()
 
     def __enter__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Mapping  # every interpreter has this loaded; collections.abc takes longer than we do
+from _collections_abc import Mapping  # loaded by every interpreter; collections.abc would cost more than this module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
@@ -23,7 +23,7 @@ class Dump(Mapping[str, "Any"]):
     """
 
     def __init__(self, dumps: _tools.Dumps, place: int, tree: str, allow_pickle: bool) -> None:
-        """Look at one step of what was opened."""
+        """Wrap one step of an open dump."""
         self._dumps, self._place, self._tree, self._allow_pickle = dumps, place, tree, allow_pickle
         self._about = dumps.step(place)
         self._values = {
@@ -37,7 +37,7 @@ class Dump(Mapping[str, "Any"]):
 
     @property
     def rank(self) -> Optional[int]:
-        """The rank that wrote it, where that is known."""
+        """The rank that wrote it, if known."""
         return self._about["rank"]
 
     @property
@@ -57,7 +57,7 @@ class Dump(Mapping[str, "Any"]):
         return self._dumps.notes()
 
     def step(self, number: int, rank: Optional[int] = None) -> Dump:
-        """Give another step of the same dump."""
+        """Return another step of the same dump."""
         return Dump(self._dumps, _find(self._dumps, number, rank), self._tree, self._allow_pickle)
 
     def about(self, name: Optional[str] = None) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _form(value: _tools._Value) -> str:
 
 
 def _find(dumps: _tools.Dumps, number: Optional[int], rank: Optional[int]) -> int:
-    """Find a step; without a number the last one, without a rank its lowest."""
+    """Find a step; by default the last one, of the lowest rank."""
     listed = [dumps.step(i) for i in range(len(dumps))]
     if number is None and listed:
         number = max(step["step"] for step in listed)

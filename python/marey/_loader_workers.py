@@ -1,10 +1,10 @@
-"""Workers of torch's DataLoader, recorded with their number: how long each takes for a batch.
+"""Workers of torch's DataLoader, recorded with their number and the time of each batch.
 
-A worker runs torch.utils.data._utils.worker._worker_loop, which a DataLoader looks up when it starts its workers. That
-is replaced by a _Loop. In the worker it makes each fetch a range and records which loader the worker belongs to; in the
-process that trains it does nothing. It travels to workers that are spawned as well as to those that are forked.
+A worker runs torch.utils.data._utils.worker._worker_loop, which a DataLoader looks up when it starts its workers. It is
+replaced by a _Loop, which works in spawned and in forked workers. In a worker it records each fetch as a range, and the
+loader of the worker; in the training process it does nothing.
 
-`marey run` loads this file without the package around it, so it imports nothing of the package.
+`marey run` loads this file without the package around it, so it must not import the package.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MODULE = "torch.utils.data._utils.worker"
 
 
 class _Loop:
-    """What a worker runs instead of torch's loop, and with it."""
+    """Wraps torch's worker loop."""
 
     def __init__(self, original: Function, rank: tuple[int, int]) -> None:
         self.original = original
-        self.rank = rank  # of the process that made it
+        self.rank = rank  # of the training process
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not _native.enabled():
@@ -42,7 +42,7 @@ class _Loop:
         try:
             return self.original(*args, **kwargs)
         finally:
-            # Workers exit through os._exit, so flush here. A recording that failed was reported; the training goes on.
+            # Workers exit through os._exit, so flush here. A failed recording has been reported; training continues.
             with contextlib.suppress(_native.MareyError):
                 _native.stop()
 
@@ -51,13 +51,13 @@ class _Loop:
 
 
 def _loop_of(rank: tuple[int, int]) -> _Loop:
-    """The loop in a worker that was spawned, where torch's may be replaced already."""
+    """Restore the loop in a spawned worker, where torch's may already be replaced."""
     loop = importlib.import_module(_MODULE)._worker_loop
     return _Loop(loop.original if isinstance(loop, _Loop) else loop, rank)
 
 
 def _trace_fetches() -> None:
-    """Make each fetch of this process a range. The process is a worker and does nothing else, so nothing is undone."""
+    """Record each fetch of this process as a range. A worker does nothing else, so this is never undone."""
     fetch = importlib.import_module("torch.utils.data._utils.fetch")
     info = importlib.import_module(_MODULE).get_worker_info
     for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
@@ -81,12 +81,12 @@ def _traced(original: Function, info: Function) -> Function:
 
 
 def _replace(module: ModuleType) -> None:
-    """Replace torch's loop; a torch without one has other workers."""
+    """Replace torch's worker loop, if this torch has it."""
     loop = getattr(module, "_worker_loop", None)
     if loop is not None and not isinstance(loop, _Loop):
         module._worker_loop = _Loop(loop, (-1, -1))  # type: ignore[attr-defined]
 
 
 def watch() -> None:
-    """Record the workers of loaders from now on, or once torch is imported."""
+    """Record the workers of loaders from now on, or after torch is imported."""
     sys.modules["marey._imports"].when_imported(_MODULE, _replace)

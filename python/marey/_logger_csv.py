@@ -1,6 +1,6 @@
-"""Metrics as CSV files, which every spreadsheet reads and which need no package.
+"""Metrics as CSV files, without additional packages.
 
-The lines are written by C; see marey_append_csv() in <marey/report.h>.
+marey_append_csv() in <marey/report.h> writes the lines.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class CSVLogger:
         return os.path.join(self._folder, f"{self._prefix}{kind}.csv")
 
     def open(self) -> None:
-        """Make the folder and load what writes."""
+        """Create the folder and load the extension."""
         from marey import _tools  # noqa: F401
 
         os.makedirs(self._folder, exist_ok=True)
 
     def log_points(self, points: Sequence[Point]) -> None:
-        """Write many at once."""
+        """Write a batch."""
         rows = [
             (point.unix_ns, self._rank, int(point.step), str(name), float(value))
             for point in points
@@ -65,7 +65,7 @@ class CSVLogger:
         self._append("artifacts", ARTIFACTS, [(time.time_ns(), self._rank, name, os.path.abspath(path))])
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """Do nothing: all lines are written."""
 
     def _append(self, kind: str, columns: tuple[tuple[str, str], ...], rows: Sequence[tuple[object, ...]]) -> None:
         from marey import _tools

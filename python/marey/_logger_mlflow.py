@@ -4,8 +4,8 @@
         worker_0 (main)         params strategy, global_rank, global_world_size; metrics; artifacts
         worker_1                ...
 
-This needs no communication between ranks. Rank 0 marks the training run with a tag that identifies the job; the others
-search for it, in the loggers' thread.
+Ranks do not communicate. Rank 0 marks the training run with a tag that identifies the job; the others search for it, in
+the loggers' thread.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from marey._needs import need
 
 JOB_TAG = "marey.job"
 FIND_S = 30.0
-METRICS_IN_A_BATCH = 1000  # MLflow takes no more, and of params a tenth
+METRICS_IN_A_BATCH = 1000  # MLflow's limit; a tenth of it for params
 PARAMS_IN_A_BATCH = 100
 
-_KNOWN_BY = ("strategy", "global_rank", "global_world_size")  # params of a worker's run that reports group by
+_KNOWN_BY = ("strategy", "global_rank", "global_world_size")  # params of a worker's run by which reports group
 _INSTALL = "mlflow-skinny sqlalchemy alembic (or mlflow)"
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 
@@ -53,7 +53,7 @@ class MLflowLogger:
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
     ) -> None:
-        """Say where to; nothing is imported or made before open()."""
+        """Configure. Nothing is imported or created before open()."""
         need("marey.loggers.MLflowLogger", "mlflow", _INSTALL)
         _need_database(tracking_uri or "")
         self.run_id: Optional[str] = None
@@ -79,7 +79,7 @@ class MLflowLogger:
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
     ) -> None:
-        """Set what the constructor was not given; for callers that know the run, before open()."""
+        """Set what the constructor did not, before open(); for callers that know the run."""
         known = {"run_name": run_name, "strategy": strategy, "rank": rank, "world_size": world_size}
         for name, value in known.items():
             if self._given[name] is None:
@@ -90,13 +90,13 @@ class MLflowLogger:
         self._owns_parent = self.parent_run_id is None and self._rank == 0
 
     def open(self) -> None:
-        """Import MLflow. Rank 0 makes the store where there is none, and the runs; the others with their first call."""
+        """Import MLflow. Rank 0 creates the store and its runs now; other ranks create runs in their first call."""
         self._connect()
         if self._owns_parent or self.parent_run_id is not None:
             self._begin()
 
     def log_points(self, points: Sequence[Point]) -> None:
-        """Send many at once."""
+        """Send a batch."""
         from mlflow.entities import Metric
 
         metrics = [
@@ -117,7 +117,7 @@ class MLflowLogger:
         """Send the settings of the run."""
         from mlflow.entities import Param
 
-        run_id = self._begin()  # which logs what the run is known by
+        run_id = self._begin()  # which logs the identifying params
         given = [Param(name, str(value)) for name, value in params.items() if name not in _KNOWN_BY]
         self._send_params(run_id, given)
 
@@ -144,7 +144,7 @@ class MLflowLogger:
     # ---- the runs ----
 
     def _begin(self) -> str:
-        """The worker's run, made with the first call."""
+        """The worker's run, created by the first call."""
         if self.run_id is None:
             from mlflow.entities import Param
 
@@ -168,7 +168,7 @@ class MLflowLogger:
         return run_id
 
     def _find_parent(self) -> Optional[str]:
-        """The training run that rank 0 has begun, or soon will have."""
+        """The training run, which rank 0 has begun or soon will."""
         deadline = time.monotonic() + FIND_S
         while time.monotonic() < deadline:
             found = self._newest_of_this_job()
@@ -176,8 +176,8 @@ class MLflowLogger:
                 return found
             time.sleep(0.2)
         tell(
-            f"rank {self._rank} found no training run of rank 0 in MLflow within {FIND_S:g} s, so its run stands by "
-            "itself: give all ranks the same run_name and store, or parent_run_id="
+            f"rank {self._rank} found no training run of rank 0 in MLflow within {FIND_S:g} s, so its run is "
+            "separate: give all ranks the same run_name and store, or parent_run_id="
         )
         return None
 
@@ -188,12 +188,12 @@ class MLflowLogger:
                 return None
             wanted, newest = f"tags.`{JOB_TAG}` = '{self._job()}'", ["attributes.start_time DESC"]
             found = self._client.search_runs([experiment.experiment_id], wanted, max_results=1, order_by=newest)
-        # One that had ended by then is of an earlier job in the same environment.
+        # A run that has already ended is of an earlier job in the same environment.
         is_now = bool(found) and (found[0].info.end_time or self._made_ms) >= self._made_ms
         return found[0].info.run_id if is_now else None
 
     def _job(self) -> str:
-        """The same on all ranks of a job, and on no others."""
+        """An id that all ranks of a job share, and no others."""
         words = (self._run_name, _monitor_run.run_id(self._world_size), os.environ.get("TORCHELASTIC_RESTART_COUNT"))
         return hashlib.sha256("\0".join(word or "" for word in words).encode()).hexdigest()[:32]
 
@@ -215,14 +215,14 @@ class MLflowLogger:
         self._uri = self._uri or mlflow.get_tracking_uri()
         _need_database(self._uri)
         if _folder_of(self._uri) is not None and not self._uri.startswith("sqlite:"):
-            # Newer versions refuse a file store unless told to allow it; the user named one.
+            # Newer versions refuse a file store without this; the user has chosen one.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         with self._store():
-            self._client = mlflow.MlflowClient(self._uri)  # which makes the tables of a database
+            self._client = mlflow.MlflowClient(self._uri)  # creates the tables of a database
 
     @contextlib.contextmanager
     def _store(self) -> Iterator[None]:
-        """Take turns on a store of files or of SQLite: neither bears two that make or change it at once."""
+        """Lock a store of files or SQLite: neither supports concurrent creation or migration."""
         folder = _folder_of(self._uri or "")
         if folder is None:
             yield
@@ -230,7 +230,7 @@ class MLflowLogger:
         os.makedirs(folder, exist_ok=True)
         fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            with contextlib.suppress(OSError):  # a file system without locks: as good as it gets
+            with contextlib.suppress(OSError):  # this file system has no locks
                 fcntl.flock(fd, fcntl.LOCK_EX)
             yield
         finally:
@@ -238,14 +238,14 @@ class MLflowLogger:
 
 
 def _need_database(uri: str) -> None:
-    """Say what a store in a database needs besides mlflow-skinny."""
+    """Report the packages that a database store needs besides mlflow-skinny."""
     if uri.split(":")[0].split("+")[0] in _DATABASES:
         for package in ("sqlalchemy", "alembic"):
             need(f"marey.loggers.MLflowLogger with {uri.split(':')[0]}", package)
 
 
 def _folder_of(uri: str) -> Optional[str]:
-    """The folder of a store of files or of SQLite; None for a server."""
+    """The folder of a file or SQLite store; None for a server."""
     if uri.startswith("sqlite:///"):
         return os.path.dirname(os.path.abspath(uri[len("sqlite:///") :]))
     if uri.startswith("file:"):

@@ -20,21 +20,21 @@ class TensorBoardLogger:
     def __init__(
         self, folder: Path = "marey_logs/tensorboard", *, rank: Optional[int] = None, world_size: Optional[int] = None
     ) -> None:
-        """Log into a folder, which is made with the first line."""
+        """Log into a folder, which is created with the first line."""
         need("marey.loggers.TensorBoardLogger", "tensorboard")
         rank, n_ranks = place(rank, world_size)
         self._folder = os.path.join(os.fspath(folder), f"worker_{rank}") if n_ranks > 1 else os.fspath(folder)
         self._writer: Any = None
 
     def open(self) -> None:
-        """Import the package and begin a file."""
+        """Import the package and create a file."""
         if self._writer is None:
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
             self._writer = EventFileWriter(self._folder, max_queue_size=1000)
 
     def log_points(self, points: Sequence[Point]) -> None:
-        """Write many at once, to the disk."""
+        """Write a batch to disk."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         for point in points:

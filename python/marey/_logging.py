@@ -28,10 +28,10 @@ class Logger(Protocol):
         """Settings of the run; each name once."""
 
     def log_artifact(self, path: Path, name: Optional[str] = None) -> None:
-        """A file that the run has made; `name` is the folder to show it in."""
+        """A file of the run; `name` is the folder that shows it."""
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the rest."""
 
 
 class Point(NamedTuple):
@@ -43,7 +43,7 @@ class Point(NamedTuple):
 
 
 def place(rank: Optional[int], world_size: Optional[int]) -> tuple[int, int]:
-    """Return what was given, and for the rest what is known."""
+    """Return the arguments, completed from torch.distributed and the launcher."""
     known = who_am_i()
     rank = known[0] if rank is None else rank
     world_size = max(known[1], rank + 1) if world_size is None else world_size
@@ -53,7 +53,7 @@ def place(rank: Optional[int], world_size: Optional[int]) -> tuple[int, int]:
 
 
 def tell(sentence: str) -> None:
-    """Warn; nobody could catch it in the loggers' thread, so a warning that is an error is printed."""
+    """Warn. In the loggers' thread nothing catches exceptions, so a warning turned into an error is printed."""
     try:
         warnings.warn(printable(sentence), RuntimeWarning, stacklevel=3)
     except RuntimeWarning:
@@ -61,6 +61,6 @@ def tell(sentence: str) -> None:
 
 
 def log_each(logger: Logger, points: Sequence[Point]) -> None:
-    """Give points to a logger that takes them one by one."""
+    """Pass points one by one to a logger without log_points()."""
     for point in points:
         logger.log_metrics(point.metrics, point.step)

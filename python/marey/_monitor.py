@@ -41,7 +41,7 @@ DRIVER = "marey.TrainingMonitor"
 
 
 class _Nothing:
-    """`with` that does nothing."""
+    """A context manager that does nothing."""
 
     def __enter__(self) -> None:
         pass
@@ -113,7 +113,7 @@ class TrainingMonitor:
         self.settings = given
         self.run_name: Optional[str] = given["run_name"]
         self.is_running = False
-        self.recording: Optional[str] = None  # the path, once there is one
+        self.recording: Optional[str] = None  # its path, once it exists
         self._owns = False
         self._depth = 0
         self._rank, self._world_size = 0, 1
@@ -121,9 +121,9 @@ class TrainingMonitor:
         self._log: Optional[Batched] = None
         self._steps_are_told = False
         self._in_epoch = False
-        self._logs_epochs = False  # otherwise a callback reports them, and they are logged at the end
+        self._logs_epochs = False  # otherwise a callback records them, and they are logged at the end
         self._undo: list[Callable[[], None]] = []
-        self._computation = ""  # what the traces came to
+        self._computation = ""  # summary of the traces
 
     @classmethod
     def from_config(cls, config: Config, key: str = "training_step", **overrides: Any) -> TrainingMonitor:
@@ -147,13 +147,13 @@ class TrainingMonitor:
 
     @property
     def folder(self) -> str:
-        """OUTPUT_DIR/RUN_NAME: what the loggers and torch's profiler write."""
+        """OUTPUT_DIR/RUN_NAME, for the files of the loggers and torch's profiler."""
         return os.path.join(self.settings["output_dir"], self.run_name or "run")
 
     def start(self) -> None:
         """Begin; called by `with`. Does nothing if all switches are off."""
         if self.is_running:
-            raise _native.StateError("this TrainingMonitor runs already: stop() comes first")
+            raise _native.StateError("this TrainingMonitor is already running: call stop() first")
         if not any(self.settings[name] for name in settings_of.SWITCHES):
             return
         from marey import _monitor_run
@@ -199,17 +199,17 @@ class TrainingMonitor:
             self.trace_folder, wait, self.settings["profiling_steps"], self.settings["profiling_active_epochs"]
         )
         if wait == 0:
-            self._traces.start()  # a loop without epochs has its first steps recorded
+            self._traces.start()  # in a loop without epochs, the first steps are recorded
 
     def _give_up(self) -> None:
-        """Leave no recording open when something else could not begin."""
+        """Close the recording if something else failed to start."""
         self.is_running = False
         if self._owns:
             _start.stop()
 
     @property
     def trace_folder(self) -> str:
-        """Where torch's traces are; those that nobody asked to keep are deleted from there at the end."""
+        """The directory of torch's traces, which are deleted at the end unless they are to be stored."""
         return os.path.join(
             self.folder, "torch-traces" if self.settings["store_torch_profiling_traces"] else ".torch-traces"
         )
@@ -233,7 +233,7 @@ class TrainingMonitor:
             self._undo.pop()()
         if self._owns:
             _start.stop()
-        if self._in_epoch:  # an exception ended it, so that in the recording it has no end
+        if self._in_epoch:  # an exception ended it, so the recording has no end of it
             self._in_epoch = False
             _native.epoch_end()
         phases.follow(self)
@@ -344,7 +344,7 @@ class TrainingMonitor:
             self._traces.step()
 
     def optimizer_stepped(self) -> None:
-        """Count a step of an optimizer as an iteration, unless the loop marks its steps."""
+        """Count an optimizer step as an iteration, unless the loop marks its steps."""
         if self.is_running and not self._steps_are_told:
             self._finish_step(None)
 

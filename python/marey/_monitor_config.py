@@ -1,6 +1,6 @@
 """The block of a trainer in a configuration file: itwinai's YAML, or a mapping.
 
-Files of itwinai contain pipelines, whose steps are named or listed; a step is `{_target_: CLASS, ...}`, in older files
+itwinai's files contain pipelines with named or listed steps; a step is `{_target_: CLASS, ...}`, in older files
 `{class_path: CLASS, init_args: {...}}`. Values may be OmegaConf interpolations, `${name}`.
 """
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:  # see _start.py
     from typing import Any, Union
 
     Config = Union[str, os.PathLike[str], Mapping[str, Any]]
-    Found = tuple[tuple[str, ...], Any]  # a path and what it leads to
+    Found = tuple[tuple[str, ...], Any]  # a path and its value
 
 DEFAULT_KEY = "training_step"
-_DEFAULT_PIPELINE = "training_pipeline"  # the one that itwinai executes by default
+_DEFAULT_PIPELINE = "training_pipeline"  # itwinai's default pipeline
 _INTERPOLATION = re.compile(r"\$\{([^${}]*)\}")
 
 
 def read_block(config: Config, key: str) -> dict[str, Any]:
     """Return the settings in the block `key`: a name at any depth, or a path such as "pipeline.steps.1".
 
-    ValueError when the block is not there, or when there are several.
+    ValueError if the block does not exist, or exists several times.
     """
     tree = _read(config)
     where = os.fspath(config) if isinstance(config, (str, os.PathLike)) else "the configuration"
     path, node = _choose(tree, key, where)
     if not _is_mapping(node):
-        raise ValueError(f"the block {key!r} holds no keys and values but {node!r}")
+        raise ValueError(f"the block {key!r} is not a mapping but {node!r}")
     target = str(node.get("_target_", node.get("class_path", "")))
     block = {str(name): value for name, value in _arguments(node).items() if name != "_target_"}
     for name in (*KEYS, *SPELLINGS):
@@ -46,13 +46,13 @@ def read_block(config: Config, key: str) -> dict[str, Any]:
 
 
 def _of_trainer(block: dict[str, Any]) -> dict[str, Any]:
-    """Return marey's settings from a trainer's block; the other settings are the trainer's."""
+    """Return marey's settings from a trainer's block, without those of the trainer."""
     ours = {name: value for name, value in block.items() if name in KEYS or name in SPELLINGS}
     check_others({name: value for name, value in block.items() if name not in ours}, warns=False)
     if ours.get("strategy") == "None" or not isinstance(ours.get("strategy"), str):
-        ours.pop("strategy", None)  # or an object to be made
+        ours.pop("strategy", None)  # the description of an object
     if not isinstance(ours.get("loggers"), str):
-        ours.pop("loggers", None)  # the trainer's own
+        ours.pop("loggers", None)  # the trainer's loggers
     return ours
 
 

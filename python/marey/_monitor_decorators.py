@@ -1,4 +1,4 @@
-"""The two decorators that itwinai has for the train() of a trainer, with the same names.
+"""itwinai's two decorators for the train() of a trainer, under the same names.
 
     class Trainer:
         enable_torch_profiling = True
@@ -8,8 +8,8 @@
         def train(self): ...
 
 The trainer's attributes are the settings of marey.TrainingMonitor; without them, a decorator enables the switch it is
-named after. Both together share one monitor. An epoch begins with each call of the trainer's set_epoch(), with or
-without a number, or of its `profiler.step()`; in other loops, marey.current_monitor() is there to call.
+named after. Both share one monitor. An epoch begins with each call of the trainer's set_epoch(), with or without a
+number, or of its `profiler.step()`; other loops use marey.current_monitor().
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Method = TypeVar("Method", bound=Callable[..., Any])
 
 _WANTS = "_marey_monitor_wants"
-_running: list[tuple[Any, TrainingMonitor]] = []  # trainers in their train(), the innermost last
+_running: list[tuple[Any, TrainingMonitor]] = []  # trainers whose train() is running, the innermost last
 
 
 def profile_torch_trainer(method: Method) -> Method:
@@ -39,7 +39,7 @@ def measure_gpu_utilization(method: Method) -> Method:
 
 
 def current_monitor() -> Optional[TrainingMonitor]:
-    """Return the monitor of the decorated train() that runs; None outside."""
+    """Return the monitor of the running decorated train(); None outside."""
     return _running[-1][1] if _running else None
 
 
@@ -52,7 +52,7 @@ def _decorate(method: Method, switch: str) -> Method:
     def train(*args: Any, **kwargs: Any) -> Any:
         trainer = args[0] if args else None
         if any(running is trainer for running, _ in _running):
-            return method(*args, **kwargs)  # the decorator outside, or the train() that calls super().train(), measures
+            return method(*args, **kwargs)  # the outer decorator, or the train() that calls super().train(), measures
         monitor = TrainingMonitor(**_settings_of(trainer, wants))
         with monitor:
             undo = _follow(trainer, monitor)
@@ -68,11 +68,11 @@ def _decorate(method: Method, switch: str) -> Method:
 
 
 def _settings_of(trainer: Any, wants: dict[str, Any]) -> dict[str, Any]:
-    """Return what the trainer's attributes say, and for the rest what the decorators want."""
+    """Return the settings of the trainer's attributes, completed by the decorators'."""
     found = dict(wants)
     for name in (*settings_of.KEYS, *settings_of.SPELLINGS):
         value = getattr(trainer, name, None)
-        if name == "strategy":  # a word, or an object of itwinai
+        if name == "strategy":  # a name, or an object of itwinai
             value = value if isinstance(value, str) else getattr(value, "name", None)
             value = value if isinstance(value, str) else None
         if value is not None:
@@ -81,7 +81,7 @@ def _settings_of(trainer: Any, wants: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Follower:
-    """Begins epochs as the trainer does. It is also what the trainer finds in its `profiler`, where itwinai has one."""
+    """Begins epochs as the trainer does. It replaces the `profiler` that itwinai's trainers have."""
 
     def __init__(self, trainer: Any, monitor: TrainingMonitor) -> None:
         self._trainer = trainer
@@ -100,13 +100,13 @@ class _Follower:
         return original(*args, **kwargs)
 
     def step(self) -> None:
-        """Go on to the next epoch's trace, as itwinai's profiler does. Whether an epoch ends here is not known."""
+        """Start the next epoch's trace, as itwinai's profiler does. An epoch may or may not end here."""
         if not self._has_epochs and self._monitor._traces is not None:
             self._monitor._traces.begin_next()
 
 
 def _follow(trainer: Any, monitor: TrainingMonitor) -> Callable[[], None]:
-    """Follow the trainer's set_epoch() and fill its `profiler`; call what is returned to end it."""
+    """Follow the trainer's set_epoch() and fill its `profiler`; call the returned function to undo this."""
     from marey._training import Patches
 
     patches = Patches()

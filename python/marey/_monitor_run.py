@@ -1,7 +1,7 @@
 """Start and end of a monitored run: rank, run name and output; the report at the end.
 
 Ranks do not communicate. They derive a common name from the variables of their launcher. At the end each writes an
-empty file as a mark, and rank 0 waits for these files for a few seconds at most.
+empty marker file, and rank 0 waits a few seconds at most for these files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from marey._monitor import TrainingMonitor
     from marey.loggers import Batched
 
-PATIENCE_S = 10.0  # for other ranks, when all is over
+PATIENCE_S = 10.0  # waiting for other ranks at the end
 _GPU = "measure_gpu_data"
 _PARTS = {
     "compute_s": "compute_ns",
@@ -38,7 +38,7 @@ _PARTS = {
 
 
 def place() -> tuple[int, int]:
-    """Find the rank and the world size; record them where only torch knows."""
+    """Find the rank and the world size; record them if only torch knows them."""
     from marey._training import tell_rank
     from marey._window import who_am_i
 
@@ -48,16 +48,16 @@ def place() -> tuple[int, int]:
 
 
 def run_id(world_size: int) -> Optional[str]:
-    """What ranks of this run share; None for a single process."""
+    """An id that ranks of this run share; None for a single process."""
     known = _native.run_id()
     if known is None and world_size > 1:
-        # Processes that torch.multiprocessing spawned: they have one parent, which outlives them.
+        # Processes that torch.multiprocessing spawned: they have the same parent, which outlives them.
         known = f"spawned-{os.getppid()}-{os.environ.get('MASTER_PORT', '')}"
     return known
 
 
 def run_name(world_size: int) -> str:
-    """Name a run that nobody named: the same on all ranks."""
+    """Derive a run name, the same on all ranks."""
     known = run_id(world_size) if world_size > 1 else None
     if known is None:
         return f"run-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
@@ -65,7 +65,7 @@ def run_name(world_size: int) -> str:
 
 
 def options(monitor: TrainingMonitor) -> dict[str, Any]:
-    """Say how to record."""
+    """Return the options of the recording."""
     chosen: dict[str, Any] = {}
     if monitor.settings[_GPU]:
         chosen["energy"] = True
@@ -97,9 +97,9 @@ def open_loggers(monitor: TrainingMonitor) -> Optional[Batched]:
 
 
 def follow_optimizers(monitor: TrainingMonitor) -> Callable[[], None]:
-    """Make steps of torch's optimizers the phase "optimizer", and iterations where the loop marks none.
+    """Record steps of torch's optimizers as the phase "optimizer", and as iterations if the loop marks none.
 
-    Call what is returned to end it.
+    Call the returned function to undo this.
     """
     module = sys.modules.get("torch.optim.optimizer")
     before = getattr(module, "register_optimizer_step_pre_hook", None)
@@ -128,7 +128,7 @@ def follow_optimizers(monitor: TrainingMonitor) -> Callable[[], None]:
 
 
 def metrics(last: Union[EpochTimes, dict[str, Any]]) -> dict[str, float]:
-    """Name what an epoch was made of, as loggers have it: seconds."""
+    """Return the phases of an epoch as metrics, in seconds."""
     seconds = last["duration_ns"] / 1e9
     found = {"epoch_time_s": seconds}
     if last["samples"] > 0 and seconds > 0:
@@ -142,7 +142,7 @@ def metrics(last: Union[EpochTimes, dict[str, Any]]) -> dict[str, float]:
 
 
 def finish(monitor: TrainingMonitor, waits: bool) -> None:
-    """Leave a mark; on rank 0 print the results. Errors here are only printed, because training is over."""
+    """Write the marker file; print the results on rank 0. Errors are only printed, because training is over."""
     from marey._window import say
 
     try:
@@ -178,7 +178,7 @@ def _mark(monitor: TrainingMonitor) -> None:
 
 
 def _wait(monitor: TrainingMonitor, patience_s: float) -> list[int]:
-    """Wait for the marks of other ranks, and remove them. Returns the missing ranks."""
+    """Wait for the marker files of other ranks, and remove them. Returns the missing ranks."""
     missing = list(range(1, monitor._world_size))
     deadline = time.monotonic() + patience_s
     while missing:
@@ -203,7 +203,7 @@ def _log_traces(monitor: TrainingMonitor) -> None:
 
 
 def _log_epochs(monitor: TrainingMonitor) -> None:
-    """Log the epochs of this process, where a trainer's callback recorded them and nothing has logged them yet."""
+    """Log the epochs of this process that a trainer's callback recorded, if not logged yet."""
     log, recording = monitor._log, monitor.recording
     if log is None or recording is None or monitor._logs_epochs or not monitor.settings["measure_epoch_time"]:
         return
@@ -215,7 +215,7 @@ def _log_epochs(monitor: TrainingMonitor) -> None:
         try:
             rows: list[Any] = list(load(os.path.join(recording, name)).epochs("rank"))
         except _native.MareyError:
-            continue  # it has none
+            continue  # no epochs
         for row in rows:
             times = {phase: row[f"{phase}_ns"] for phase in NAMES if row.get(f"{phase}_ns")}
             whole = {"duration_ns": row["duration_ns"], "samples": row["samples"] or 0.0, "phases": times}
@@ -224,7 +224,7 @@ def _log_epochs(monitor: TrainingMonitor) -> None:
 
 
 def _log_energy(monitor: TrainingMonitor, log: Batched) -> None:
-    """Log the two metrics that itwinai has of GPUs, and joules, for each epoch."""
+    """Log itwinai's two GPU metrics, and joules, for each epoch."""
     if not (monitor.settings[_GPU] and monitor.recording):
         return
     try:
@@ -264,7 +264,7 @@ def _epochs(monitor: TrainingMonitor) -> str:
 
 
 def traces_of(monitor: TrainingMonitor, rank: Optional[int] = None) -> list[str]:
-    """The traces of this run, of all ranks or of one, in order of time. MareyError when there are none."""
+    """The traces of this run, of all ranks or of one, in order of time. MareyError without any."""
     pattern = re.compile(rf"worker_({'[0-9]+' if rank is None else rank})\.[0-9]+\.pt\.trace\.json")
     try:
         names = [name for name in os.listdir(monitor.trace_folder) if pattern.fullmatch(name)]
@@ -276,7 +276,7 @@ def traces_of(monitor: TrainingMonitor, rank: Optional[int] = None) -> list[str]
 
 
 def _break_down(monitor: TrainingMonitor) -> str:
-    """Print computation, communication and other time of each rank; also as numbers in a file."""
+    """Return computation, communication and other time of each rank as text; also write them to a file."""
     if not monitor.settings["enable_torch_profiling"]:
         return ""
     from marey._breakdown import breakdown
@@ -297,7 +297,7 @@ def _break_down(monitor: TrainingMonitor) -> str:
 
 
 def _log_parts(monitor: TrainingMonitor, paths: list[str]) -> None:
-    """Log what a step is made of, in seconds, a mean over steps and ranks: `marey scale` reads it from MLflow."""
+    """Log the parts of a step in seconds, as means over steps and ranks; `marey scale` reads them from MLflow."""
     if monitor._log is None:
         return
     from marey._breakdown import breakdown
@@ -326,7 +326,7 @@ def _energy(monitor: TrainingMonitor) -> str:
     try:
         rows: list[Any] = [row for row in monitor.load().energy("device") if row["kind"] == "gpu"]
     except _native.MareyError:
-        return ""  # nothing can be measured here, as was said at the start
+        return ""  # nothing can be measured here, as reported at the start
     lines = []
     for row in rows:
         if not row["used"]:
@@ -334,7 +334,7 @@ def _energy(monitor: TrainingMonitor) -> str:
         joules = "energy not known" if row["joules"] is None else f"{row['joules']:.5g} J"
         busy = "" if row["utilization"] is None else f", utilization {row['utilization']:.1%}"
         lines.append(f"{row['name']} of {row['host']}: {joules}{busy}\n")
-    return "".join(lines) if lines or not rows else "no GPU was used, so that none has energy of this run\n"
+    return "".join(lines) if lines or not rows else "no GPU was used, so there is no energy to report\n"
 
 
 def _files(monitor: TrainingMonitor) -> str:

@@ -1,6 +1,6 @@
 """The settings of a TrainingMonitor: four switches and other parameters, as arguments or from the environment.
 
-itwinai has two spellings for two of the switches, one in its code and one in its overview; both work here.
+itwinai spells two of the switches differently in its code and in its overview; both spellings work here.
 """
 
 from __future__ import annotations
@@ -33,15 +33,13 @@ _OF_TRAINERS = frozenset(
 
 
 def spelled(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace aliases of keys. ValueError if both spellings are given with different values."""
+    """Replace aliases of keys. Raises ValueError if both spellings have different values."""
     found: dict[str, Any] = {}
     for key, value in given.items():
         name = SPELLINGS.get(key, key)
         if name in found and found[name] != value:
             other = next(short for short, long in SPELLINGS.items() if long == name)
-            raise ValueError(
-                f"{name} and {other} are two spellings of one switch, and are given as different: leave one out"
-            )
+            raise ValueError(f"{name} and {other} are spellings of one switch with different values: remove one")
         found[name] = value
     return found
 
@@ -58,9 +56,7 @@ def check(settings: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} is a whole number of {least} or more, and not {value!r}")
     run_name = settings.get("run_name")
     if run_name is not None and (not run_name or os.path.basename(str(run_name)) != str(run_name)):
-        raise ValueError(
-            f"run_name names files, so it has no slash in it and is not empty, and {run_name!r} is not that"
-        )
+        raise ValueError(f"run_name names files, so it must not be empty or contain a slash: {run_name!r}")
     if settings.get("store_torch_profiling_traces") and not settings.get("enable_torch_profiling"):
         raise ValueError(
             "store_torch_profiling_traces needs enable_torch_profiling: without profiling there are no traces to "
@@ -81,7 +77,7 @@ def check_others(others: Mapping[str, Any], *, warns: bool = True) -> None:
         import warnings
 
         warnings.warn(
-            f"TrainingMonitor does nothing with {', '.join(sorted(strange))}; its settings are {', '.join(KEYS)}",
+            f"TrainingMonitor ignores {', '.join(sorted(strange))}; its settings are {', '.join(KEYS)}",
             stacklevel=3,
         )
 

@@ -1,7 +1,7 @@
-"""A few steps of each epoch as traces of torch's profiler: `worker_<rank>.<ns>.pt.trace.json`, as itwinai names them.
+"""torch.profiler traces of a few steps of each epoch, named `worker_<rank>.<ns>.pt.trace.json` as in itwinai.
 
-TensorBoard and Perfetto read these names. Each epoch starts a new schedule, so that a window never reaches into
-the next one; the first step, which waits for the loader to begin, is left out where there are enough.
+TensorBoard and Perfetto read these names. Each epoch starts a new schedule, so a window never reaches into the next
+one. The first step, which waits for the loader to start, is left out if there are enough others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TraceEngine(TorchEngine):
         self.paths: list[str] = []
 
     def save(self, window: Window) -> None:
-        """Write the trace under another name first: who finds it finds it whole."""
+        """Write the trace under a temporary name first, so that readers only see complete files."""
         profile, self._profile = self._profile, None
         assert profile is not None
         os.makedirs(self.folder, exist_ok=True)
@@ -45,7 +45,7 @@ class TraceEngine(TorchEngine):
 
 
 class _EpochSchedule:
-    """One step of nothing, one to warm up, then some that are recorded; fewer where the epoch is known to be short."""
+    """One idle step, one warm-up step, then recorded steps; fewer if the epoch is known to be short."""
 
     def __init__(self, active: int, n_steps: Optional[int]) -> None:
         n = active + 2 if n_steps is None else n_steps
@@ -66,18 +66,18 @@ class Traces:
     """Receives epochs and steps, and records some of them."""
 
     def __init__(self, folder: str, wait_epochs: int, n_steps: int, active_epochs: Optional[int] = None) -> None:
-        """`wait_epochs` of this run go by first; then `n_steps` of each of `active_epochs`, or of all, are recorded."""
+        """After `wait_epochs`, record `n_steps` of each of `active_epochs`, or of all epochs."""
         self.engine = TraceEngine(folder)
         self._wait_epochs = wait_epochs
         self._end_epoch = None if active_epochs is None else wait_epochs + active_epochs
-        self._n_steps_before: Optional[int] = None  # of the epoch before this one
+        self._n_steps_before: Optional[int] = None  # of the previous epoch
         self._n_steps = n_steps
         self._n_epochs = 0
-        self.took_ns = 0  # of the training, for beginning, ending and writing
+        self.took_ns = 0  # training time spent on starting, stopping and writing
         self._driver: Optional[Driver] = None
 
     def begin(self, n_steps: Optional[int] = None) -> None:
-        """An epoch begins; `n_steps` is how many steps it has, where that is known."""
+        """Begin an epoch of `n_steps` steps, if known."""
         self.end()
         self._n_epochs += 1
         is_over = self._end_epoch is not None and self._n_epochs > self._end_epoch
@@ -85,12 +85,12 @@ class Traces:
             self.start(n_steps if n_steps is not None else self._n_steps_before)
 
     def begin_next(self) -> None:
-        """Begin the next epoch of a loop that only says where one epoch ends and the next begins."""
-        self._n_epochs = max(self._n_epochs, 1)  # the steps so far were the first one
+        """Begin the next epoch of a loop that only marks boundaries between epochs."""
+        self._n_epochs = max(self._n_epochs, 1)  # the steps so far were the first epoch
         self.begin()
 
     def expect(self, n_steps: Optional[int]) -> None:
-        """Say how many steps the epoch that has begun will have, before the first of them is over."""
+        """Set the number of steps of the current epoch, before its first step ends."""
         driver = self._driver
         if driver is not None and driver.is_running and driver.step_num == 0:
             driver.abandon()
@@ -107,14 +107,14 @@ class Traces:
         self.took_ns += window.wait_ns
 
     def step(self) -> None:
-        """A step is over."""
+        """End a step."""
         if self._driver is not None:
             self._driver.step()
 
     def end(self, why: str = "the epoch ended before the window did") -> None:
-        """The epoch is over, or the training is; a window that is open is saved."""
+        """End the epoch or the training; an open window is saved."""
         if self._driver is not None:
-            if self._n_epochs > 0:  # else these steps are before the first epoch
+            if self._n_epochs > 0:  # otherwise these steps precede the first epoch
                 self._n_steps_before = self._driver.step_num or None
             self._driver.stop(why)
             self._driver = None

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def need(who: str, package: str, install: Optional[str] = None) -> None:
-    """Say now that a package is missing; ImportError. Nothing is imported."""
+    """Raise ImportError if a package is missing, without importing anything."""
     if importlib.util.find_spec(package) is None:
         raise ImportError(f"{who} needs {package}: pip install {install or package}")
 
 
 def cannot_import(who: str, error: ImportError, *packages: str) -> ImportError:
-    """Make of the error what the user can do: the first of the packages that is missing may be none of those named."""
+    """Return an error with the install command. The missing package may be a dependency of the named ones."""
     for package in packages:
         try:
             need(who, package)

@@ -1,4 +1,4 @@
-"""Working under Nsight Systems: whether it is there, the engine that sends it ranges, and advice.
+"""Nsight Systems: detection, an engine that emits ranges for it, and its command line.
 
 Under nsys, another profiler would compete for CUPTI and record everything twice. So the engine writes no files: it
 emits NVTX ranges for steps, phases, modules and operators, and starts and stops the capture according to the schedule,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from marey._window import Window
 
-# What NVIDIA's tools leave in the environment of the program they run.
+# Variables that NVIDIA's tools set for the programs they run.
 _MARKS = (
     "NSYS_PROFILING_SESSION_ID",
     "NVPROF_ID",
@@ -33,7 +33,7 @@ _TOOLS = ("nsight", "nsys", "toolsinjection", "libcuda-injection")
 
 
 def tool_here(environment: Mapping[str, str] = os.environ) -> Optional[str]:
-    """Return the evidence that one of NVIDIA's profilers runs this program, or None."""
+    """Return the variable that shows that an NVIDIA profiler runs this program, or None."""
     for name in _MARKS:
         if environment.get(name):
             return name
@@ -54,7 +54,7 @@ class NsightEngine:
     """Sends ranges to an NVTX tool and starts and stops CUDA's profiler; saves nothing."""
 
     def __init__(self, record_shapes: bool = False) -> None:
-        """Make one. attach() is to be called before the first window."""
+        """Create one. Call attach() before the first window."""
         self.record_shapes = record_shapes
         self._model: Any = None
         self._modules: Any = None
@@ -63,24 +63,24 @@ class NsightEngine:
         self._has_cuda = False
 
     def attach(self, model: Any) -> None:
-        """Let each module of the model be a range while a window is recorded."""
+        """Make each module of the model a range while a window is recorded."""
         self._model = model
 
     def prepare(self) -> None:
-        """Find out whether there is a GPU."""
+        """Check whether there is a GPU."""
         import torch
 
         self._has_cuda = torch.cuda.is_available()
 
     def start(self) -> None:
-        """Start the capture; ranges of phases, modules and operators from here on."""
+        """Start the capture, and ranges of phases, modules and operators."""
         import torch
 
         if self._has_cuda:
             torch.cuda.profiler.start()
             self._operators = torch.autograd.profiler.emit_nvtx(record_shapes=self.record_shapes)
             self._operators.__enter__()
-        if not _native.enabled():  # a recording has the phases as ranges, which go to the tool as well
+        if not _native.enabled():  # phases of an open recording are emitted to the tool anyway
             _phases.annotate(_native.range)
         if self._model is not None:
             from marey._training import ModuleRanges

@@ -1,7 +1,7 @@
 """Operators of PyTorch as ranges of the recording, without torch.profiler.
 
-PyTorch runs callbacks at the start and at the end of each operator; python/ext/torch_observer.c is such a callback. The
-location of an operator's inputs in memory is learned once, from operators with known shapes.
+PyTorch runs callbacks at the start and at the end of each operator; python/ext/torch_observer.c is such a callback.
+Operators with known shapes show once where their inputs are in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Operators:
         knows_shapes, self._sequence = _learn()
         self.missing: Optional[str] = None  # a sentence
         if shapes and not knows_shapes:
-            self.missing = f"marey does not know PyTorch {torch.__version__} well enough: operators have no shapes"
+            self.missing = f"the memory layout of PyTorch {torch.__version__} is unknown: operators have no shapes"
 
     def start(self) -> None:
         _native.torch_operators(True, self._shapes, self._sequence)
@@ -38,7 +38,7 @@ class Operators:
 
 @functools.cache
 def _learn() -> tuple[bool, bool]:
-    """Whether shapes can be read, and numbers in the autograd graph."""
+    """Whether shapes and sequence numbers of autograd can be read."""
     sequence = -1
     try:
         sequence = _try_operators()
@@ -48,7 +48,7 @@ def _learn() -> tuple[bool, bool]:
 
 
 def _try_operators() -> int:
-    """Run what torch_layout.c expects. The number of the multiplication in the autograd graph."""
+    """Run the operators that torch_layout.c expects. Returns the sequence number of the multiplication in autograd."""
     import torch
 
     options: dict[str, Any] = {"device": "cpu", "dtype": torch.float32}

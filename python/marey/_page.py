@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # see _start.py
     Writer = Callable[[int], None]
 
 HEIGHT = 640
-"""Of a page in a notebook, in pixels."""
+"""The height of a page in a notebook, in pixels."""
 
 
 class Page:
@@ -27,7 +27,7 @@ class Page:
         self.html = html
 
     def save(self, path: Path) -> None:
-        """Write the page into a file that opens in any browser."""
+        """Write the page to a file, for any browser."""
         from marey._replace import replacing
 
         with replacing(path, encoding="utf-8", newline="") as file:
@@ -47,7 +47,7 @@ class Page:
 
 
 def make_page(write: Writer) -> Page:
-    """Make a page by a function that writes one into a file descriptor."""
+    """Create a page from a function that writes one to a file descriptor."""
     import tempfile
 
     with tempfile.TemporaryFile() as file:
@@ -57,7 +57,7 @@ def make_page(write: Writer) -> Page:
 
 
 def write_page(path: Path, write: Writer) -> None:
-    """Have a page written into a file; one that is not complete does not stay."""
+    """Write a page to a file; an incomplete one is removed."""
     from marey._replace import replacing
 
     with replacing(path, "wb") as file:

@@ -1,6 +1,6 @@
 """The names of the phases of a training step, and how each becomes a range.
 
-`marey run` loads this file without the package around it, so it imports nothing of the package.
+`marey run` loads this file without the package around it, so it must not import the package.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def unknown(name: str) -> ValueError:
 
 
 def make(name: str) -> tuple[Any, str]:
-    """Make the range of a phase, and its name in torch's traces."""
+    """Return the range of a phase, and its name in torch's traces."""
     if name not in NAMES:
         raise unknown(name)
     return _native.range(name, category="phase"), f"marey:{name}"

@@ -1,4 +1,4 @@
-"""The phases of a training step, for every trainer: one vocabulary, one stack, one leader.
+"""The phases of a training step, for every trainer: one set of names, one stack, one leader.
 
     from marey._phases import phases
 
@@ -9,7 +9,7 @@ Entering a phase makes it the recording's phase and begins a range of category "
 restores the previous phase. While a window of torch's profiler records, it is a `marey:NAME` annotation of torch's
 trace as well. Without a recording and without a window a phase is a test of the enable word.
 
-Phases are the program's, not a thread's: they are for the thread that trains.
+Phases belong to the process, not to a thread: only the training thread uses them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAMES = _phase_names.NAMES
 
 
 class _Block:
-    """`with phases(name):`. It holds nothing, so one serves all."""
+    """`with phases(name):`. It has no state, so one object is enough."""
 
     __slots__ = ("_name",)
 
@@ -49,21 +49,21 @@ class _Block:
 
 
 class Phases:
-    """The stack of phases; there is one, `phases`. The stack itself is in C: it is used where nothing is warm."""
+    """The only instance, `phases`, is the stack of phases. It is implemented in C, because it runs with cold caches."""
 
     def __init__(self) -> None:
-        """Make one, with nothing entered."""
+        """Create an empty stack."""
         self._blocks = {name: _Block(name) for name in NAMES}
         self._leader: Optional[object] = None
 
     annotate = staticmethod(_native.phase_annotate)
-    """Let each phase also be `annotation("marey:NAME")`, as torch's record_function makes them; None: no longer."""
+    """Make each phase also an `annotation("marey:NAME")`, such as torch's record_function; None ends this."""
 
     enter = staticmethod(_native.phase_enter)
-    """Begin a phase. One that goes on already is not begun twice: a callback and a monitor may both say so."""
+    """Begin a phase. Beginning the current phase again has no effect: a callback and a monitor may both do it."""
 
     leave = staticmethod(_native.phase_leave)
-    """End the phase that was entered last; what was there before goes on. Without one, do nothing."""
+    """End the innermost phase and restore the previous one. Does nothing without an open phase."""
 
     def __call__(self, name: str) -> _Block:
         """`with phases("forward"):`."""
@@ -74,7 +74,7 @@ class Phases:
 
     @property
     def depth(self) -> int:
-        """How many are entered; unwind() comes back to it."""
+        """The current depth, for unwind()."""
         return _native.phase_depth()
 
     @property
@@ -84,7 +84,7 @@ class Phases:
         return name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else name
 
     def unwind(self, depth: int = 0) -> None:
-        """Leave all but the first `depth`: an exception went past those who would have left them."""
+        """Leave all but the first `depth` phases, after an exception."""
         while self.depth > depth:
             self.leave()
 
@@ -92,17 +92,17 @@ class Phases:
 
     @property
     def leader(self) -> Optional[object]:
-        """Who leads now."""
+        """The current leader."""
         return self._leader
 
     def lead(self, who: object) -> bool:
-        """Whether `who` drives phases, iterations and epochs: the first one to ask, until follow()."""
+        """Whether `who` drives phases, iterations and epochs: the first caller does, until follow()."""
         if self._leader is None:
             self._leader = who
         return self._leader is who
 
     def follow(self, who: object) -> None:
-        """No longer lead, if `who` does."""
+        """Give up the lead, if `who` has it."""
         if self._leader is who:
             self._leader = None
 
@@ -112,7 +112,7 @@ annotate = phases.annotate
 
 
 def attach_model(model: Any) -> Callable[[], None]:
-    """Make each call of `model`, an nn.Module, a phase "forward". Call what is returned to have the model as it was."""
+    """Make each call of `model`, an nn.Module, a phase "forward". Call the returned function to restore the model."""
 
     def begins(*_: Any) -> None:
         phases.enter("forward")
@@ -120,7 +120,7 @@ def attach_model(model: Any) -> Callable[[], None]:
     def ends(*_: Any) -> None:
         phases.leave()
 
-    # Around the hooks of others, whose work is the forward pass's too. An exception ends the phase as well.
+    # Encloses other hooks, which belong to the forward pass. An exception also ends the phase.
     handles = (
         model.register_forward_pre_hook(begins, prepend=True),
         model.register_forward_hook(ends, always_call=True),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # see _start.py
     Path = Union[str, os.PathLike[str]]
 
 PATH = "marey-calls.html"
-"""Where a script's page is written when nobody says where."""
+"""The default path of a page."""
 
 
 def plot(
@@ -50,7 +50,7 @@ def plot(
 
 
 def _recording_of(p: Any, stack: Any, name: str) -> tuple[Recording, Optional[str]]:
-    """Give calls as a recording, and what they are called where a file's name would say nothing."""
+    """Return calls as a recording, and a title if the file name is meaningless."""
     if isinstance(p, Recording):
         return p, None
     if isinstance(p, (str, os.PathLike, list, tuple)):
@@ -60,14 +60,14 @@ def _recording_of(p: Any, stack: Any, name: str) -> tuple[Recording, Optional[st
     import tempfile
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="marey-plot-"))
-    has_paths = hasattr(p, "save")  # a marey.Profile; what others dump has pairs of callers
+    has_paths = hasattr(p, "save")  # a marey.Profile; others only have caller pairs
     file = os.path.join(folder, "profile.klog" if has_paths else "profile.prof")
     (p.save if has_paths else p.dump_stats)(file)
     return load(file), name
 
 
 def _is_notebook() -> bool:
-    """Whether values are shown by a notebook: a kernel of IPython, not its shell in a terminal."""
+    """Whether a notebook shows values: in an IPython kernel, not in its terminal shell."""
     import sys
 
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
@@ -75,8 +75,8 @@ def _is_notebook() -> bool:
 
 
 def _present(path: str, open_browser: Optional[bool]) -> None:
-    """Open the file in a browser; print where it is when there is none to open it."""
-    # Without a display webbrowser would start one that draws texts into the terminal of the program.
+    """Open the file in a browser, or print its path if there is no browser."""
+    # Without a display, webbrowser would start a text browser in the program's terminal.
     has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if open_browser if open_browser is not None else has_display:
         import pathlib

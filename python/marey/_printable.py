@@ -1,4 +1,4 @@
-"""Escaping of untrusted names before printing: of files, of experiments in a store, of errors that quote them."""
+"""Escaping of untrusted strings before printing: file names, experiments in a store, error messages that quote them."""
 
 from __future__ import annotations
 

@@ -87,9 +87,10 @@ def load(
     """Open a recording, or several that are merged (ranks, repeats).
 
     Each may instead be a file of another tool, or a folder of such files: see marey.import_trace(). `filter` keeps the
-    names that match a shell pattern; a plain word matches anywhere. `max_depth` hides ranges that are nested deeper,
-    which still count; 0 shows all. `data` names the range in which an iteration waits for its data. `process` keeps
-    some processes: a PID, "worker" (of a data loader), "worker0", "main" (all others), or a part of a command.
+    names that match a shell pattern; a string without wildcards matches anywhere. `max_depth` hides ranges that are
+    nested deeper, which still count; 0 shows all. `data` names the range in which an iteration waits for data.
+    `process` keeps some processes: a PID, "worker" (of a data loader), "worker0", "main" (all others), or a part of a
+    command.
     """
     return Recording(path, filter=filter, max_depth=max_depth, data=data, process=process)
 
@@ -259,7 +260,7 @@ class Recording:
         return self._report("epochs", first=first).by(by)
 
     def epoch_report(self, *, first: bool = False) -> str:
-        """Return the same as text: the time of an epoch, the slowest rank, and the tables without single ranks."""
+        """Return the same as text: the time of an epoch, the slowest rank, and tables over all ranks."""
         return self._report("epochs", first=first).text(short=True)
 
     def energy(self, by: str = "run", *, group: int = 0, co2: float = 0.0, pue: float = 1.0) -> Table:
@@ -378,7 +379,7 @@ class Recording:
 
     @property
     def open(self) -> Table:
-        """Ranges that began and did not end."""
+        """Ranges without an end."""
         return self.table("open")
 
     @property
@@ -388,7 +389,7 @@ class Recording:
 
     @property
     def cost(self) -> dict[str, int]:
-        """What measuring took from the program: events, time in the program, time of the flush thread, bytes, loss."""
+        """The cost of measuring: events, time in the program, time of the flush thread, bytes, loss."""
         return self._ranges().cost
 
     @property
@@ -402,7 +403,7 @@ class Recording:
         return self._native.warnings()
 
     def _report(self, analysis: str, **settings: Setting) -> Report:
-        """Make a report once for each choice of settings."""
+        """Return a report, created once per set of settings."""
         key = (analysis, *settings_of(settings))
         if key not in self._reports:
             self._reports[key] = Report(analysis, self._native.analyze(analysis, key[1:]))
@@ -518,11 +519,11 @@ class Recording:
 
 
 def _chosen(by: Mapping[str, Union[str, int, bool, None]]) -> Chosen:
-    """Make what C takes of keyword arguments that choose samples."""
+    """Convert keyword arguments that select samples for the extension."""
     known = ("mode", "idle", "range", "iterations", "epochs", "phase", "thread", "rank", "process", "startup")
     for name in by:
         if name not in known:
-            raise TypeError(f"samples are not chosen by {name!r}, but by {', '.join(known)}")
+            raise TypeError(f"samples cannot be selected by {name!r}, only by {', '.join(known)}")
     text = {
         name: None if value is None else str(value) for name, value in by.items() if name not in ("idle", "startup")
     }

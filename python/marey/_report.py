@@ -43,7 +43,7 @@ class Report:
 
     @property
     def cost(self) -> dict[str, int]:
-        """What measuring took from the program: events, time in the program, time of the flush thread, bytes, loss."""
+        """The cost of measuring: events, time in the program, time of the flush thread, bytes, loss."""
         return self._native.cost()
 
     def by(self, word: str) -> Table:
@@ -53,7 +53,7 @@ class Report:
         return self._tables[self._by[word]]
 
     def text(self, table: Optional[str] = None, *, limit: int = 0, width: int = 0, short: bool = False) -> str:
-        """Return the text that the command line prints: all of it, or one table; `limit` rows of each, 0 for all."""
+        """Return the text that the command line prints, or one table of it; `limit` rows of each, 0 for all."""
         return self._native.write("text", table, limit, width, short, None)
 
     def json(self) -> str:
@@ -87,6 +87,6 @@ class Report:
 
 
 def settings_of(options: Mapping[str, Setting]) -> tuple[str, ...]:
-    """Write keyword arguments as the settings of an analysis: `first=True` as "first", `co2=380` as "co2=380"."""
+    """Format keyword arguments as settings of an analysis: `first=True` as "first", `co2=380` as "co2=380"."""
     chosen = ((name.replace("_", "-"), value) for name, value in options.items() if value is not None)
     return tuple(name if value is True else f"{name}={value}" for name, value in chosen if value is not False)

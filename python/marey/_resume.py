@@ -1,10 +1,10 @@
 """Ranges over functions that suspend and resume: generators, coroutines, async generators.
 
-A generator runs between a resume and the next yield, on the thread that resumes it; each such run is one range. A
-coroutine waits while other tasks run, so the whole coroutine is one async range, which is on no thread's stack; an
-async generator has one for each requested item.
+A generator runs from a resume to the next yield, on the resuming thread; each such run is a range. A coroutine waits
+while other tasks run, so it is one async range, which is not on a thread's stack; an async generator has one for each
+requested item.
 
-Each wrapper is of the same kind as what it wraps, so that inspect and asyncio still recognize it.
+Each wrapper has the same kind as the wrapped function, so that inspect and asyncio still recognize it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def wrap_generator(
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Yielded, Sent, Returned]:
         generator = function(*args, **kwargs)
-        # throw() serves close() as well: what arrives then is GeneratorExit, and it leaves again by the same way.
+        # throw() also handles close(), which raises GeneratorExit here.
         resume: Callable[[Any], Yielded] = generator.send
         value: Any = None
         while True:
@@ -42,7 +42,7 @@ def wrap_generator(
                 returned: Returned = stop.value
                 return returned
             finally:
-                value = None  # an exception kept here would keep its frames
+                value = None  # a stored exception would keep its frames alive
             try:
                 value = yield item
                 resume = generator.send

@@ -1,7 +1,7 @@
 """Roles of tensor storages: parameters, gradients, optimizer state, inputs.
 
-The memory timeline is drawn by category. torch's trace has allocations by address without their purpose, so
-the addresses are recorded during a window, while the trainer has access to the tensors.
+The memory timeline has categories, but torch's trace has only addresses of allocations. So the addresses of tensors are
+recorded during a window.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_MAX_DEPTH = 4  # of containers that inputs may be in
+_MAX_DEPTH = 4  # of nested containers of inputs
 
 
 def _row(kind: str, name: str, tensor: Any, now_ns: int) -> list[Any]:
-    """Describe one storage as `marey artifacts` reads it."""
+    """Describe one storage in the format of `marey artifacts`."""
     if type(tensor) not in _PLAIN:
-        tensor = getattr(tensor, "_local_tensor", tensor)  # of one that is spread over ranks, this rank's part
+        tensor = getattr(tensor, "_local_tensor", tensor)  # the local shard of a DTensor
     storage = tensor.untyped_storage()
     device = tensor.device
     type_ = _DEVICE_TYPES[device.type]
@@ -31,7 +31,7 @@ def _row(kind: str, name: str, tensor: Any, now_ns: int) -> list[Any]:
 
 
 def _rows(kind: str, named: Iterable[tuple[str, Any]]) -> list[list[Any]]:
-    """Describe those that have an address: a fake or a sparse tensor has none."""
+    """Describe tensors that have an address: fake and sparse ones do not."""
     now_ns = time.time_ns()
     rows = []
     for name, tensor in named:
@@ -43,10 +43,10 @@ def _rows(kind: str, named: Iterable[tuple[str, Any]]) -> list[list[Any]]:
 
 
 class ModelRoles:
-    """The storages of one model, whose parameters stay what they are while a window is recorded."""
+    """The storages of one model, whose parameters do not change during a window."""
 
     def __init__(self, model: Any) -> None:
-        """Know the parameters; finding them takes as long as describing them."""
+        """List the parameters once, because finding them takes as long as describing them."""
         self._named = list(model.named_parameters())
 
     def parameters(self) -> list[list[Any]]:
@@ -54,11 +54,11 @@ class ModelRoles:
         return _rows("parameter", self._named)
 
     def gradients(self) -> list[list[Any]]:
-        """Describe the gradients that there are now."""
+        """Describe the current gradients."""
         return _rows("gradient", ((name, p.grad) for name, p in self._named if p.grad is not None))
 
     def optimizer_state(self, optimizer: Any) -> list[list[Any]]:
-        """Describe the tensors that an optimizer keeps for the parameters, not its single numbers."""
+        """Describe the tensors in the optimizer's state, without scalars."""
         optimizer = getattr(optimizer, "optimizer", optimizer)  # accelerate wraps it
         names = {id(p): name for name, p in self._named}
         kept = (

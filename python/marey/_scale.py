@@ -64,11 +64,11 @@ class Scaling(Report):
         return self._tables["runs"]
 
     def to_json(self) -> str:
-        """Give the text of `marey scale --json`."""
+        """Return the output of `marey scale --json`."""
         return self.json()
 
     def to_markdown(self) -> str:
-        """Give the text of `marey scale --markdown`."""
+        """Return the output of `marey scale --markdown`."""
         return self.markdown()
 
     def to_html(self, path: Path) -> None:
@@ -107,7 +107,7 @@ def scale(
     """Analyse how runs with different numbers of workers scale, how far, and what limits them.
 
     Each of `runs` is a recording, a folder of recordings or of traces, a CSV of measurements, or a folder of itwinai's
-    CSV files; or a tuple of the series' name and such a path, and of a name that a CSV has in notes. `experiment`,
+    CSV files; or a tuple of a series name and such a path, and optionally a name for a CSV in notes. `experiment`,
     `strategy` and `workers` override the data. `measure` is "epoch" or "step", `kind` "strong" or "weak"; by default
     derived from the data. `with_first` includes first epochs, which are warm-up otherwise. `forecast` are numbers of
     workers to forecast.

@@ -1,4 +1,4 @@
-"""When to record: exactly the schedule of torch.profiler, and the actions for each change of state.
+"""When to record: torch.profiler's schedule, and the actions at each change of state.
 
 A schedule returns for each step whether to do nothing, to warm up, to record, or to record and save at the end of the
 step. `transition` returns the actions between two steps, and when the training ends.
@@ -29,7 +29,7 @@ class Action(enum.Enum):
 
 
 class Do(enum.Enum):
-    """What an engine is asked to do."""
+    """An action of an engine."""
 
     PREPARE = "prepare"
     START = "start"
@@ -62,10 +62,10 @@ class Schedule:
             ("skip_first", skip_first, 0),
         ):
             if value < least:
-                raise ValueError(f"a schedule cannot have {name}={value}: it has to be {least} or more")
+                raise ValueError(f"a schedule cannot have {name}={value}: it must be at least {least}")
         if warmup == 0:
             warnings.warn(
-                "a schedule without warm-up: the first recorded step holds what the profiler itself takes to begin",
+                "a schedule without warm-up: the first recorded step includes the profiler's start-up",
                 stacklevel=2,
             )
         self.wait = wait
@@ -77,11 +77,11 @@ class Schedule:
 
     @property
     def first(self) -> int:
-        """The first step that is recorded."""
+        """The first recorded step."""
         return self.skip_first + (0 if self.skip_first_wait else self.wait) + self.warmup
 
     def __call__(self, step: int) -> Action:
-        """Say what the step is, counted from 0."""
+        """Return the action of a step, counted from 0."""
         if step < 0:
             raise ValueError(f"there is no step {step}: steps are counted from 0")
         if step < self.skip_first:
@@ -109,7 +109,7 @@ _BEGIN = (Do.PREPARE, Do.START)
 _READY = (Do.STOP, Do.SAVE)
 _DROP = (Do.STOP, Do.DISCARD)
 
-# From one step's state to the next one's; None is the end of the training. What is not here asks for nothing.
+# Actions from one state to the next; None is the end of the training. Other pairs need no action.
 _TRANSITIONS: dict[tuple[Action, Optional[Action]], tuple[Do, ...]] = {
     (Action.NONE, Action.WARMUP): (Do.PREPARE,),
     (Action.NONE, Action.RECORD): _BEGIN,
@@ -128,12 +128,12 @@ _TRANSITIONS: dict[tuple[Action, Optional[Action]], tuple[Do, ...]] = {
     (Action.RECORD_AND_SAVE, None): _READY,
 }
 
-# What no schedule of this module does; one that somebody else wrote might.
+# Transitions that the schedules of this module never make, but a user's schedule might.
 _DOUBTFUL = {(Action.WARMUP, Action.NONE), (Action.RECORD, Action.NONE), (Action.RECORD, Action.WARMUP)}
 
 
 def transition(before: Action, after: Optional[Action]) -> tuple[Do, ...]:
-    """Return the actions between two steps, in order; `after` is None when there is no next step."""
+    """Return the actions between two steps, in order; `after` is None at the end."""
     if (before, after) in _DOUBTFUL and after is not None:
         sentence = f"the schedule has {before.name} followed by {after.name}: what was recorded so far is dropped"
         warnings.warn(sentence, stacklevel=2)

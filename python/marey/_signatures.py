@@ -5,7 +5,7 @@ from __future__ import annotations
 from marey import _native
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package, as would inspect
+if TYPE_CHECKING:  # importing typing or inspect would take longer than the rest of the package
     from collections.abc import Callable
     from typing import Any, Optional, Union
 
@@ -18,7 +18,7 @@ def level_of(signatures: Union[bool, str]) -> int:
         return LEVELS["shape" if signatures else "none"]
     if signatures in LEVELS:
         return LEVELS[signatures]
-    raise ValueError(f"signatures={signatures!r} is none of True, False, {', '.join(map(repr, LEVELS))}")
+    raise ValueError(f"signatures={signatures!r} must be one of True, False, {', '.join(map(repr, LEVELS))}")
 
 
 def register(type: type, formatter: Optional[Callable[[Any], str]]) -> None:
@@ -48,9 +48,9 @@ def signature(
     if inspect.ismethod(plain):
         args = (plain.__self__, *args)
         plain = plain.__func__
-    plain = getattr(plain, "py_func", plain)  # what numba has compiled
+    plain = getattr(plain, "py_func", plain)  # compiled by numba
     if not inspect.isfunction(plain):
-        raise TypeError(f"{function!r} is not written in Python: what it is called with cannot be seen")
+        raise TypeError(f"{function!r} is not written in Python, so its arguments cannot be recorded")
     bound = inspect.signature(plain).bind(*args, **kwargs)
     bound.apply_defaults()
     level = level_of(signature_level)

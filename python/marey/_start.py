@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from marey import _imports, _native  # noqa: F401  # those that watch for torch look for _imports
+from marey import _imports, _native  # noqa: F401  # the hooks for torch use _imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest of the
 
     Option = Union[str, int, float, bool, os.PathLike[str], list[str], tuple[str, ...]]
 
-# What the environment held before start() changed it; empty while nothing has to be put back.
+# Environment variables before start() changed them; empty if nothing has to be restored.
 _saved_environment: dict[str, Optional[str]] = {}
 
 
@@ -34,12 +34,12 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
     joins = _native.enabled()
     _native.start("" if path is None else path, text)
     _watch()
-    if not joins:  # else the environment says already what children need
+    if not joins:  # otherwise the environment already has what children need
         _enter_environment(os.path.abspath(_native.recording_path()), text)
 
 
 def _watch() -> None:
-    """Set up the hooks for torch, as soon as it is imported."""
+    """Install the hooks for torch when it is imported."""
     from marey import _loader_workers
 
     _loader_workers.watch()
@@ -55,7 +55,7 @@ def _watch() -> None:
 
 
 def stop() -> None:
-    """End the recording and write what is still in memory. Without one, do nothing."""
+    """End the recording and write what is still in memory. Does nothing without a recording."""
     tell_versions()
     if "marey._auto_compile" in sys.modules:
         sys.modules["marey._auto_compile"].finish()
@@ -64,7 +64,7 @@ def stop() -> None:
 
 
 def reset() -> None:
-    """Stop, and discard options and nesting stacks, as if nothing had been started. Range objects stay valid."""
+    """Stop, and discard options and nesting stacks. Range objects stay valid."""
     _leave_environment()
     _native.reset()
 
@@ -79,7 +79,7 @@ def tell_versions() -> None:
     _native.set_versions(", ".join(versions))
 
 
-# At import, for a recording that opens with the first event; at exit, when the libraries are there that were not yet.
+# At import, for a recording that opens with the first event; at exit, for libraries loaded in between.
 tell_versions()
 atexit.register(tell_versions)
 
@@ -103,7 +103,7 @@ def get_library_dir() -> str:
 
 
 def _options_text(options: dict[str, Option]) -> str:
-    """Write options as MAREY_OPTIONS has them."""
+    """Format options for MAREY_OPTIONS."""
     return ",".join(f"{key}={_option_value(key, value)}" for key, value in options.items())
 
 

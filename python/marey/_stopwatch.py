@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # see _start.py
     Path = Union[str, os.PathLike[str]]
 
     class Writer(Protocol):
-        """What print() writes to."""
+        """A target of print()."""
 
         def write(self, text: str, /) -> object: ...
 
@@ -61,7 +61,7 @@ class StopwatchStats:
         return tuple(self._tables)
 
     def to_json(self, path: Optional[Path] = None) -> Optional[str]:
-        """Write all tables as one JSON object to `path`, or return it. `marey compare` takes such files."""
+        """Write all tables as one JSON object to `path`, or return it. `marey compare` reads such files."""
         from marey import _tools
 
         return _put(_tools.json_tables(list(self._natives.values())), path)
@@ -71,7 +71,7 @@ class StopwatchStats:
         return self[table].to_csv(path)
 
     def to_pandas(self, table: str = "iterations") -> pandas.DataFrame:
-        """Give one table as a pandas.DataFrame; needs pandas."""
+        """Return one table as a pandas.DataFrame; needs pandas."""
         return self[table].to_pandas()
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ def print_eval_times(file: Optional[Writer] = None) -> None:
 
 
 def write_report(text: str, file: Optional[Writer] = None) -> None:
-    """Write a report as print() would."""
+    """Write a report like print()."""
     out = sys.stdout if file is None else file
     if out is None:
         return
@@ -112,7 +112,7 @@ def write_report(text: str, file: Optional[Writer] = None) -> None:
 
 
 def stats() -> StopwatchStats:
-    """Take the results so far."""
+    """Return a snapshot of the results."""
     from marey import _tools
 
     return StopwatchStats({name: _tools.stopwatch_table(name) for name in TABLES})
@@ -129,7 +129,7 @@ def to_csv(path: Optional[Path] = None, table: str = "iterations") -> Optional[s
 
 
 def to_pandas(table: str = "iterations") -> pandas.DataFrame:
-    """Give one table."""
+    """Return one table."""
     return _one(table).to_pandas()
 
 
@@ -163,7 +163,7 @@ if TYPE_CHECKING:
 
 
 def _exchange(group: Any) -> Exchange:
-    """Find how ranks communicate here."""
+    """Determine how ranks communicate."""
     if hasattr(group, "allgather") and hasattr(group, "Get_rank"):
         return lambda pack, dst: _by_mpi(group, pack, dst)
     torch_distributed = sys.modules.get("torch.distributed")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # see _start.py
 
 
 NOTEBOOK_ROWS = 100
-"""Rows of a table that a notebook shows; the rest is counted below them."""
+"""The number of rows that a notebook shows; the others are counted below."""
 
 
 class Table:

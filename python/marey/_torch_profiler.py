@@ -5,9 +5,9 @@ GPU activity, so marey's tracing releases CUPTI first. Kineto keeps CUPTI when a
 TEARDOWN_CUPTI=1 is in the environment; then tracing continues.
 
 Each profile of torch calls _prepare_profiler and _disable_profiler of torch.autograd.profiler; emit_nvtx and emit_itt
-do not prepare, and use no CUPTI. Those two are wrapped, as soon as torch is imported and once tracing is wanted.
+do not prepare, and use no CUPTI. Those two are wrapped when torch is imported and tracing is on.
 
-`marey run --gpu` loads this file without the package around it, so it imports nothing of the package.
+`marey run --gpu` loads this file without the package around it, so it must not import the package.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def _sentence() -> str:
 
 
 class _Turns:
-    """Whose turn it is. All of it under the lock."""
+    """Who uses CUPTI. Guarded by the lock."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.is_paused = False  # by us; it stays so when torch keeps CUPTI
+        self.is_paused = False  # by this module; remains set if torch keeps CUPTI
         self.is_profiling = False
 
     def torch_begins(self) -> None:
@@ -116,7 +116,7 @@ def _disabling(original: Function) -> Function:
 
 
 def _wrap(module: ModuleType) -> None:
-    """Wrap once; a torch without these functions has no profiler that needs CUPTI."""
+    """Wrap once. Without these functions, torch has no profiler that needs CUPTI."""
     names = {"_prepare_profiler": _preparing, "_disable_profiler": _disabling}
     if all(hasattr(module, name) for name in names) and not hasattr(module, "_marey_takes_turns"):
         for name, wrapper in names.items():
@@ -125,5 +125,5 @@ def _wrap(module: ModuleType) -> None:
 
 
 def watch() -> None:
-    """Share CUPTI with torch.profiler from now on, or once torch is imported."""
+    """Share CUPTI with torch.profiler from now on, or after torch is imported."""
     sys.modules["marey._imports"].when_imported(_MODULE, _wrap)

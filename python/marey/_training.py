@@ -40,7 +40,7 @@ class OwnRecording:
 
 
 def tell_rank(rank: int, world_size: int) -> None:
-    """Set the rank of this process, unless there is only one, or it is already set."""
+    """Set the rank of this process, unless there is only one or it is set."""
     if world_size > 1 and _native.rank()[0] < 0:
         _native.set_rank(rank, world_size)
 
@@ -52,13 +52,13 @@ class Patches:
         self._undo: list[tuple[Any, str, Any, Any]] = []
 
     def wrap(self, owner: Any, name: str, wrapper: Function) -> bool:
-        """Let `owner.name(...)` be `wrapper(original, ...)`; False where there is no such method."""
+        """Replace `owner.name(...)` by `wrapper(original, ...)`. Returns False if there is no such method."""
         original = getattr(owner, name, None)
         if original is None:
             return False
 
         wrapped: Any = functools.partial(wrapper, original)
-        if isinstance(owner, type):  # a method has to be bound, which a function is and a partial is not
+        if isinstance(owner, type):  # a method must bind, which a function does and a partial does not
             wrapped = _function(wrapped)
         functools.update_wrapper(wrapped, original)
         self._undo.append((owner, name, wrapped, vars(owner).get(name, _ABSENT)))
@@ -66,7 +66,7 @@ class Patches:
         return True
 
     def undo(self) -> None:
-        """Restore all, the last one first. Later wrappers by others stay and call marey's, which does nothing."""
+        """Restore all, the last one first. Later wrappers of other code remain and call marey's, which does nothing."""
         while self._undo:
             owner, name, wrapped, before = self._undo.pop()
             if vars(owner).get(name) is not wrapped:
@@ -90,7 +90,7 @@ def batch_size(batch: Any) -> int:
     if shape is not None:
         return int(shape[0]) if len(shape) > 0 else 0
     parts: Any = ()
-    if hasattr(batch, "values"):  # a dict, or what transformers makes of one
+    if hasattr(batch, "values"):  # a dict, or transformers' BatchEncoding
         parts = batch.values()
     elif isinstance(batch, (list, tuple)):
         parts = batch
@@ -102,10 +102,10 @@ def batch_size(batch: Any) -> int:
 
 
 def find_self(kind: type, is_it: Callable[[Any], bool]) -> Optional[Any]:
-    """Find the object of `kind` among those whose methods are running, for callbacks that do not receive theirs."""
+    """Find an object of `kind` among `self` of the calling frames, for callbacks that do not receive it."""
     frame = sys._getframe(1)
     while frame is not None:
-        with contextlib.suppress(Exception):  # objects of others may not like to be asked
+        with contextlib.suppress(Exception):  # attribute access of foreign objects may fail
             candidate = frame.f_locals.get("self")
             if isinstance(candidate, kind) and is_it(candidate):
                 return candidate

@@ -2,7 +2,7 @@
 
     ProfCallback(triggers=[SlowStep(2.0), OnSignal(signal.SIGUSR1), OnFile("profile.now"), When(lambda state: ...)])
 
-Triggers are checked after each step. One that cannot work prints a message, and is ignored.
+Triggers are checked after each step. A trigger that cannot work prints a message and is ignored.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from typing import Any, Optional, Protocol, Union
 
     class Trigger(Protocol):
-        """Asked after each step whether it wants a window."""
+        """Decides after each step whether to open a window."""
 
         def begin(self) -> Optional[str]:
             """Prepare for a training. Returns a message if the trigger cannot work."""
 
         def check(self, seconds: float, state: Any) -> Optional[str]:
-            """Return why a window is wanted, after a step that took `seconds`, or None."""
+            """Return the reason to open a window after a step of `seconds`, or None."""
 
         def end(self) -> None:
-            """Leave everything as it was before begin()."""
+            """Undo begin()."""
 
     Shorthand = Union[Trigger, int, float, str, os.PathLike[str], Callable[[Any], object]]
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 class SlowStep:
     """A step that takes more than `factor` times the median of the last `memory` steps, at most `limit` times.
 
-    A step lasts from the end of the one before to its own end, without the evaluation, saving and logging between.
-    Nothing is slow before `least` steps have been seen.
+    A step lasts from the end of the previous one to its end, without evaluation, saving and logging between them.
+    At least `least` steps are needed before any counts as slow.
     """
 
     def __init__(self, factor: float = 1.5, memory: int = 50, least: int = 10, limit: int = 3) -> None:
-        """ValueError where no step could be slow by that."""
+        """Raises ValueError if no step could be slow."""
         if not factor > 1:
-            raise ValueError(f"a step is not slow at {factor} times the median: the factor has to be above 1")
+            raise ValueError(f"the factor must be above 1, not {factor}")
         if not 1 <= least <= memory:
-            raise ValueError(f"least={least} has to be from 1 to memory={memory}")
+            raise ValueError(f"least={least} must be from 1 to memory={memory}")
         self.factor = factor
         self.memory = memory
         self.least = least
@@ -57,14 +57,14 @@ class SlowStep:
         self._n_found = 0
 
     def begin(self) -> Optional[str]:
-        """Know no steps."""
+        """Drop earlier steps."""
         self._last.clear()
         self._sorted.clear()
         self._n_found = 0
         return None
 
     def check(self, seconds: float, state: Any) -> Optional[str]:
-        """Compare with the steps before, and remember this one."""
+        """Compare with earlier steps, and store this one."""
         n = len(self._sorted)
         median = self._sorted[n // 2] if n else 0.0
         is_slow = n >= self.least and seconds > self.factor * median and self._n_found < self.limit
@@ -85,13 +85,13 @@ class OnSignal:
     """A signal, SIGUSR1 by default: `kill -USR1 PID`. A previous handler still receives it."""
 
     def __init__(self, number: int = signal.SIGUSR1) -> None:
-        """ValueError where there is no such signal."""
+        """Raises ValueError if the signal does not exist."""
         self.signal = signal.Signals(number)
         self._is_told = False
         self._before: Any = None
 
     def begin(self) -> Optional[str]:
-        """Handle the signal, where that can be."""
+        """Install the handler, if possible."""
         name = self.signal.name
         if threading.current_thread() is not threading.main_thread():
             return f"{name} opens no window, because only the main thread may handle signals; train there"
@@ -109,12 +109,12 @@ class OnSignal:
             self._before(number, frame)
 
     def check(self, seconds: float, state: Any) -> Optional[str]:
-        """Say whether it came."""
+        """Whether the signal arrived."""
         is_told, self._is_told = self._is_told, False
         return f"{self.signal.name} came" if is_told else None
 
     def end(self) -> None:
-        """Give the signal back, unless somebody has taken it since."""
+        """Restore the previous handler, unless another one was installed since."""
         if signal.getsignal(self.signal) == self._tell:
             signal.signal(self.signal, self._before if self._before is not None else signal.SIG_DFL)
 
@@ -123,7 +123,7 @@ class OnFile:
     """A file that is created or touched: `touch FILE`. It is not deleted, so that all ranks see it."""
 
     def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Look at this file."""
+        """Watch this file."""
         self.path = os.path.abspath(path)
         self._seen_ns = 0
 
@@ -134,14 +134,14 @@ class OnFile:
             return 0
 
     def begin(self) -> Optional[str]:
-        """Take no notice of a file that is there already."""
+        """Ignore a file that already exists."""
         if not os.path.isdir(os.path.dirname(self.path)):
-            return f"{self.path} opens no window, because its directory does not exist; make it first"
+            return f"{self.path} opens no window, because its directory does not exist; create it first"
         self._seen_ns = self._touched_ns()
         return None
 
     def check(self, seconds: float, state: Any) -> Optional[str]:
-        """Say whether it was touched since."""
+        """Whether the file was touched since."""
         touched_ns = self._touched_ns()
         if touched_ns in (0, self._seen_ns):
             return None
@@ -156,18 +156,18 @@ class When:
     """A function of the trainer's state that returns True, or a reason; at most `limit` times."""
 
     def __init__(self, predicate: Callable[[Any], object], limit: int = 3) -> None:
-        """Ask this function."""
+        """Store the function."""
         self.predicate = predicate
         self.limit = limit
         self._n_found = 0
 
     def begin(self) -> Optional[str]:
-        """Count anew."""
+        """Reset the count."""
         self._n_found = 0
         return None
 
     def check(self, seconds: float, state: Any) -> Optional[str]:
-        """Ask it."""
+        """Call the function."""
         answer = self.predicate(state) if self._n_found < self.limit else None
         if not answer:
             return None
@@ -179,7 +179,7 @@ class When:
 
 
 def as_trigger(given: Shorthand) -> Trigger:
-    """Take a signal, a number (times the median), a path or a function for a trigger."""
+    """Convert a signal, a number (times the median), a path or a function to a trigger."""
     if isinstance(given, signal.Signals):
         return OnSignal(given)
     if isinstance(given, (int, float)) and not isinstance(given, bool):
@@ -208,24 +208,24 @@ class Triggers:
                 say(reason)
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether any trigger is left."""
         return bool(self._triggers)
 
     def check(self, seconds: float, state: Any) -> Optional[str]:
-        """Check all of them; returns the reason of the first that wants a window."""
+        """Check all of them; returns the reason of the first that opens a window."""
         found = None
         for trigger in list(self._triggers):
             try:
                 why = trigger.check(seconds, state)
             except Exception as error:
-                self._say(f"a trigger is left out, because it raised {type(error).__name__}: {error}")
+                self._say(f"a trigger is ignored, because it raised {type(error).__name__}: {error}")
                 self._triggers.remove(trigger)
                 continue
             found = found or why
         return found
 
     def end(self) -> None:
-        """Leave everything as it was."""
+        """Undo begin() of all triggers."""
         for trigger in self._triggers:
             trigger.end()
         self._triggers.clear()

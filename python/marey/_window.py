@@ -7,8 +7,8 @@
         driver.step()
     driver.stop()
 
-The driver counts steps, queries the schedule, and has the engine do what torch.profiler would do at the same point. It
-runs on the training thread. Errors are printed as messages, and the training continues.
+The driver counts steps, queries the schedule, and makes the engine do what torch.profiler would do at that step. It
+runs on the training thread. Errors are printed, and training continues.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
             """Prepare: slow initialization belongs here."""
 
         def start(self) -> None:
-            """Record from here on."""
+            """Start recording."""
 
         def stop(self, window: Window) -> None:
-            """Stop recording; `window` is complete by now. The engine adds the time taken by others to `engine_ns`."""
+            """Stop recording; `window` is complete. The engine adds time spent in foreign code to `engine_ns`."""
 
         def save(self, window: Window) -> None:
-            """Pass the recorded data to a background process, and return immediately. OSError: this window is lost."""
+            """Pass the data to a background process and return immediately. OSError: this window is lost."""
 
         def discard(self) -> None:
             """Discard the recorded data."""
 
         def step_begin(self, step: int) -> None:
-            """A step begins that is recorded, counted from 0."""
+            """Begin a recorded step, counted from 0."""
 
         def step_end(self) -> None:
-            """End the step that was begun last, if there is one."""
+            """End the current step, if any."""
 
 
 _WINDOW_NAME = re.compile(r"iteration_\d+(?:\.(\d+))?")
@@ -65,21 +65,21 @@ class Window:
     output_dir: str
     rank: int
     world_size: int
-    selection: frozenset[str]  # the artifacts that are wanted besides the trace, by the names of `marey artifacts`
+    selection: frozenset[str]  # artifacts besides the trace, by their names in `marey artifacts`
     first_step: int
     start_ns: int  # Unix time
     stop_ns: int = 0
-    step_num: int = 0  # as torch.profiler counts: steps that are over
-    run: int = 1  # which one of those that saved windows in this directory
-    n_steps: int = 0  # whole steps that it has
+    step_num: int = 0  # finished steps, as torch.profiler counts them
+    run: int = 1  # number of this run among those with windows in this directory
+    n_steps: int = 0  # complete steps
     is_partial: bool = False
-    why: Optional[str] = None  # it is partial, or there at all: what opened it, if no schedule did
-    roles: list[list[Any]] = field(default_factory=list)  # what storages were, as `marey artifacts` reads it
-    notes: list[str] = field(default_factory=list)  # what else happened in it: an evaluation, a checkpoint
-    engine_ns: int = 0  # of its end, what the profiler itself took
-    wait_ns: int = 0  # of its end, what the training waited in all
-    prepare_ns: int = 0  # what the training waited when it was prepared, at the beginning of the warm-up
-    begin_ns: int = 0  # and at its own beginning
+    why: Optional[str] = None  # why it is partial, or what opened it, if not the schedule
+    roles: list[list[Any]] = field(default_factory=list)  # roles of storages, for `marey artifacts`
+    notes: list[str] = field(default_factory=list)  # other events in it: an evaluation, a checkpoint
+    engine_ns: int = 0  # time of the profiler at its end
+    wait_ns: int = 0  # total time that training waited at its end
+    prepare_ns: int = 0  # time that training waited at the start of the warm-up
+    begin_ns: int = 0  # and at the start of the window
 
     @property
     def folder(self) -> str:
@@ -88,9 +88,9 @@ class Window:
         return os.path.join(self.output_dir, name if self.run == 1 else f"{name}.{self.run}")
 
     def make_folder(self) -> None:
-        """Make it, and mark there that the window is partial, if it is."""
+        """Create the folder, with a note if the window is partial."""
         try:
-            os.mkdir(self.folder)  # training waits for this: makedirs() would look around first
+            os.mkdir(self.folder)  # on the training thread, where makedirs() would take longer
         except OSError:
             os.makedirs(self.folder, exist_ok=True)
         if self.is_partial:
@@ -99,13 +99,13 @@ class Window:
                 file.write(f"This window has {self.n_steps} whole steps, from step {self.first_step} on: {self.why}.\n")
 
     def trace_name(self) -> str:
-        """Name a trace as torch's handler for TensorBoard does, and as TensorBoard finds it."""
+        """Return the trace's name, as torch's TensorBoard handler names it and TensorBoard finds it."""
         now = time.localtime()
         minute = f"{now.tm_year}-{now.tm_mon}-{now.tm_mday}-{now.tm_hour}-{now.tm_min}"
         return f"rank{self.rank}-{minute}.{time.time_ns()}.pt.trace.json"
 
     def about(self) -> str:
-        """Say what `marey artifacts` cannot know from the trace: the member "marey" of it."""
+        """Return the trace's member "marey": what `marey artifacts` cannot derive from the trace."""
         return json.dumps(
             {
                 "version": 1,
@@ -127,14 +127,14 @@ def say(sentence: str) -> None:
 
 
 def next_run(output_dir: str) -> int:
-    """Return the number of this run into the directory: the first, or one after all that left windows there.
+    """Return the number of this run into the directory: one after the last that left windows there.
 
-    This way, no earlier run is overwritten. Ranks do not need to communicate: a window ends after a step of all ranks,
-    and each rank checks before its own first window.
+    No earlier run is overwritten. Ranks need no communication: a window ends after a step of all ranks, and each rank
+    checks before its first window.
     """
     try:
         names = os.listdir(output_dir)
-    except OSError:  # it does not exist yet, or the writer reports the error
+    except OSError:  # not created yet, or the writer will report the error
         return 1
     found = (_WINDOW_NAME.fullmatch(name) for name in names)
     return 1 + max((int(match[1] or 1) for match in found if match is not None), default=0)
@@ -150,7 +150,7 @@ def who_am_i() -> tuple[int, int]:
 
 
 class Driver:
-    """Counts steps and has an engine record some of them."""
+    """Counts steps and records some of them with an engine."""
 
     def __init__(
         self,
@@ -163,16 +163,16 @@ class Driver:
         """`on_saved` is called for each saved window."""
         self.schedule = schedule
         self.engine = engine
-        self.output_dir = os.path.abspath(output_dir)  # for the background process, which does not follow a chdir()
+        self.output_dir = os.path.abspath(output_dir)  # the background process does not follow a chdir()
         self.selection = frozenset(selection)
         self.on_saved = on_saved
         self.step_num = 0
         self.action = Action.NONE
-        self.window: Optional[Window] = None  # the one that is being recorded
-        self.windows: collections.deque[Window] = collections.deque(maxlen=16)  # the last ones that were saved
+        self.window: Optional[Window] = None  # being recorded
+        self.windows: collections.deque[Window] = collections.deque(maxlen=16)  # saved recently
         self.is_running = False
         self._run = 1
-        self._opened: collections.deque[Action] = collections.deque()  # steps of a window that a trigger opened
+        self._opened: collections.deque[Action] = collections.deque()  # remaining steps of a window opened by a trigger
         self._opened_by: Optional[str] = None
         self._prepare_ns = 0
 
@@ -187,7 +187,7 @@ class Driver:
         self._go_on(self.schedule(0))
 
     def step(self) -> None:
-        """One step is over and the next one begins."""
+        """End a step and begin the next one."""
         if not self.is_running:
             return
         if self.window is not None:
@@ -207,7 +207,7 @@ class Driver:
         self.is_running = False
 
     def abandon(self) -> None:
-        """Stop, and save nothing."""
+        """Stop without saving."""
         self.is_running = False
         self.window = None
         self.engine.discard()
@@ -215,7 +215,7 @@ class Driver:
     def open(self, why: str, warmup: int, active: int) -> bool:
         """Open a window with the next step: `warmup` steps, then `active` ones.
 
-        False if the schedule opens a window before this one would be over, or if one is open.
+        Returns False if a window is open or the schedule would open one before this one ends.
         """
         following = range(self.step_num + 1, self.step_num + 1 + warmup + active)
         if not self.is_running or self.action is not Action.NONE or self._opened:
@@ -302,7 +302,7 @@ class Driver:
         if self.on_saved is not None:
             self.on_saved(window)
 
-    # ---- what goes wrong ----
+    # ---- errors ----
 
     def _try(self, function: Callable[[], None]) -> None:
         try:
@@ -311,13 +311,13 @@ class Driver:
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        """Stop after an error: the profiler must never end a training."""
+        """Stop profiling after an error, which must never end a training."""
         if not self.is_running:
             return
         self.is_running = False
         self.window = None
         reason = str(error) if isinstance(error, _native.MareyError) else f"{type(error).__name__}: {error}"
-        say(f"profiling is off from step {self.step_num} on, training goes on: {reason}")
+        say(f"profiling is off from step {self.step_num} on, training continues: {reason}")
         try:
             self.engine.discard()
         except Exception as second:

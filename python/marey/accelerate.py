@@ -58,15 +58,15 @@ class Tracing:
     """The result of trace()."""
 
     def __init__(self, accelerator: Accelerator, path: Optional[Path] = None) -> None:
-        """Begin."""
+        """Install the wrappers."""
         self._accelerator = accelerator
         self._recording = OwnRecording(path)
         self._patches = Patches()
         self._hooks: list[Any] = []
-        self._seen: set[int] = set()  # ids of what is watched, which the accelerator keeps alive
+        self._seen: set[int] = set()  # ids of wrapped objects, which the accelerator keeps alive
         self._loader_types: set[type] = set()
         self._depth = phases.depth
-        self._has_gradients = False  # of a step that is still to come
+        self._has_gradients = False  # for the next optimizer step
         self._samples = 0
         self._is_on = phases.lead(self)
         if not self._is_on:
@@ -108,7 +108,7 @@ class Tracing:
         """Undo."""
         self.undo()
 
-    # ---- what is prepared ----
+    # ---- prepared objects ----
 
     def _prepare(self, original: Function, *args: Any, **kwargs: Any) -> Any:
         prepared = original(*args, **kwargs)
@@ -142,7 +142,7 @@ class Tracing:
         self._patches.wrap(optimizer, "step", self._step)
 
     def _watch_loader(self, loader: Any) -> None:
-        """Iterating looks __iter__ up on the type, so that is where it is wrapped, for this loader only."""
+        """Wrap __iter__ in a subclass for this loader only, because iteration looks it up on the type."""
         if type(loader) not in self._loader_types:
             self._loader_types.add(type(loader))
             self._patches.wrap(type(loader), "__iter__", self._iterate)
@@ -151,7 +151,7 @@ class Tracing:
         batches: Iterator[Any] = original(loader)
         return self._batches(batches) if id(loader) in self._seen else batches
 
-    # ---- what they do ----
+    # ---- wrappers ----
 
     def _batches(self, batches: Iterator[Any]) -> Iterator[Any]:
         while True:

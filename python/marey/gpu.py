@@ -8,9 +8,8 @@
     marey.gpu.start(later=True)               # returns immediately: a thread acquires CUPTI in some milliseconds
     marey.gpu.stop(later=True)                # and releases it, when the GPU is idle
 
-Activity is on a track of its stream, and linked to the range that launched it. CUDA is not linked: the CUPTI of the
-process is used, or one that is found. CUPTI serves one tool at a time. torch.profiler takes precedence: while it runs,
-tracing pauses.
+Activity is on the track of its stream, and linked to the range that launched it. marey does not link CUDA: it uses the
+CUPTI of the process, or finds one. CUPTI serves one tool at a time; tracing pauses while torch.profiler runs.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def start(wait: int = 0, warmup: int = 0, active: int = 0, repeat: int = 0, *, l
 
 
 def stop(*, later: bool = False) -> None:
-    """Wait for the current device, collect the records, and release CUPTI. Without tracing, do nothing.
+    """Wait for the current device, collect the records, and release CUPTI. Does nothing without tracing.
 
     With `later` a thread does so. CUDA calls from now on are not recorded, nor is the activity that they launch;
     activity launched before is recorded, even if it runs later. marey.stop() and the end of the process wait for it.
@@ -75,8 +74,8 @@ def is_on() -> bool:
 def counts() -> dict[str, int]:
     """Return the number of traced and missing records of this process so far.
 
-    The keys are kernels, copies, sets, syncs, memory_operations, calls; dropped are records that CUPTI had no room for,
-    incomplete is activity that had not ended when it was queried, lost are records that the recording had no room for.
+    The keys are kernels, copies, sets, syncs, memory_operations, calls; "dropped" counts records that CUPTI had no room
+    for, "lost" those that the recording had no room for, "incomplete" activity that had not ended when queried.
     """
     return _native.gpu_counts()
 

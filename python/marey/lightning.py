@@ -4,8 +4,8 @@
 
     trainer = Trainer(callbacks=[Callback("run.marey")])
 
-Both work with `lightning` and `pytorch_lightning`. Both write into the open recording, or into their own if they are
-given a path. They can be used together.
+Both work with `lightning` and `pytorch_lightning`. Both write into the open recording, or into their own if they have a
+path. They can be used together.
 
 Lightning's hooks mark batches, backward passes and validation. For the rest, methods of the trainer and of its strategy
 are wrapped during the fit, and restored at its end, also after an exception.
@@ -38,7 +38,7 @@ _NAMES = ("lightning.pytorch", "pytorch_lightning")
 
 
 def _packages() -> list[ModuleType]:
-    """The packages that are in use; importing one takes seconds, so where none is it is the first that can be."""
+    """Return the imported packages. Importing one takes seconds, so if none is imported, only the first available."""
     loaded = [sys.modules[name] for name in _NAMES if sys.modules.get(name) is not None]
     if loaded:
         return loaded
@@ -64,7 +64,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
     """
 
     def __init__(self, path: Optional[Path] = None, modules: bool = False) -> None:
-        """Make one; it begins with the trainer."""
+        """Create one; it starts with the trainer."""
         super().__init__()
         self._recording = OwnRecording(path)
         self._wants_modules = modules
@@ -79,10 +79,10 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
         self._samples = 0
         self._step = 0
 
-    # ---- from beginning to end ----
+    # ---- start and end ----
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Begin, for any task of the trainer."""
+        """Start, for any task of the trainer."""
         self._end()
         if not phases.lead(self):
             return
@@ -111,7 +111,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
         self._end()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """Do the same."""
+        """Restore everything after an exception."""
         self._end()
 
     def _end(self) -> None:
@@ -152,7 +152,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
             self._samples += batch_size(batch)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """End the iteration, if the optimizer has made its step."""
+        """End the iteration, if the optimizer has stepped."""
         if self._is_on and trainer.global_step != self._step:
             self._step = trainer.global_step
             self._has_iteration = False
@@ -187,7 +187,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
             phases.unwind(depth)
 
     def _enter(self, name: str) -> None:
-        """Begin a phase that may be nested in training_step, whose own phase then pauses."""
+        """Begin a phase that may be nested in training_step, whose phase then pauses."""
         if self._in_forward:
             phases.leave()
         phases.enter(name)
@@ -208,7 +208,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
             self._leave()
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-        """Begin the optimizer's phase: its step comes after the closure with the passes of the model."""
+        """Begin the optimizer phase: the step follows the closure with the passes of the model."""
         if self._is_on and not self._in_optimizer:
             self._in_optimizer = True
             self._enter("optimizer")
@@ -258,7 +258,7 @@ class Profiler(*(package.profilers.Profiler for package in _PACKAGES)):  # type:
     """
 
     def __init__(self, path: Optional[Path] = None) -> None:
-        """Make one; it begins with the trainer."""
+        """Create one; it starts with the trainer."""
         super().__init__(dirpath=None, filename=None)
         self._recording = OwnRecording(path)
         self._ranges: dict[str, _native.Range] = {}
@@ -282,7 +282,7 @@ class Profiler(*(package.profilers.Profiler for package in _PACKAGES)):  # type:
             range_.__exit__()
 
     def summary(self) -> str:
-        """Nothing: `marey report` has it."""
+        """Return nothing; use `marey report`."""
         return ""
 
     def teardown(self, stage: Optional[str]) -> None:

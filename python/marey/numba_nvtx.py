@@ -1,4 +1,4 @@
-"""Ranges from code that Numba compiles, and from plain Python: by handle, without the GIL.
+"""Ranges for code compiled by Numba, and plain Python: by handle, without the GIL.
 
     from marey import numba_nvtx
 
@@ -10,9 +10,9 @@
         ...
         numba_nvtx.range_pop()
 
-They are ordinary ranges: they go to the open recording, and to an NVTX tool if there is one. A handle is
-derived from its name only, so a function that Numba caches on disk (cache=True) works in the next process too, once
-that process registers the name. Without Numba the three functions work in plain Python.
+They are ordinary ranges of the open recording, and of an NVTX tool if there is one. A handle depends only on its name,
+so a function that Numba caches on disk (cache=True) also works in the next process, after it registers the name.
+Without Numba the three functions work in plain Python.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["range_pop", "range_push", "register_string"]
 
 
 def _teach_numba() -> None:
-    """Let compiled code call libmarey's two functions by their addresses. Nothing of Python is touched in between."""
+    """Make compiled code call libmarey's two functions directly by address, without Python in between."""
     import llvmlite.binding
     from numba.core import types
     from numba.extending import overload
@@ -43,7 +43,7 @@ def _teach_numba() -> None:
     push = types.ExternalFunction("marey_nvtx_push_handle", types.void(types.uint64))
     pop = types.ExternalFunction("marey_nvtx_pop_handle", types.void())
 
-    # Numba compares the signatures of what it compiles with those of the functions around, annotations and all.
+    # Numba compares the signatures of compiled functions with those of their wrappers, including annotations.
     @overload(range_push)
     def compile_push(handle: Any) -> Optional[Callable[[Any], None]]:
         def compiled(handle: Any) -> None:

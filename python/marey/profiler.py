@@ -19,7 +19,7 @@ from marey._plot import plot
 from marey._signatures import level_of, register, signature
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # importing typing would take longer than all the rest of the module
+if TYPE_CHECKING:  # importing typing would take longer than the rest of the module
     from collections.abc import Callable, Sequence
     from pstats import Stats
     from typing import Any, Optional, TypeVar, Union
@@ -33,7 +33,7 @@ __all__ = ["Profile", "Stats", "plot", "register", "run", "runctx", "signature"]
 def __getattr__(name: str) -> Any:
     if name != "Stats":
         raise AttributeError(f"module 'marey.profiler' has no attribute {name!r}")
-    import pstats  # takes longer to import than all of marey
+    import pstats  # importing it takes longer than all of marey
 
     return pstats.Stats
 
@@ -43,7 +43,7 @@ class Profile(_native.Profiler):
 
     `timer` is a function that returns the time: a float of seconds, or an int in units of `timeunit` seconds. `cpu`
     measures the CPU time of each thread. Without `subcalls` the table has no callers, without `builtins` no functions
-    written in C. `modules` are names of modules or packages: functions of others are not counted, and cost nothing from
+    written in C. `modules` are names of modules or packages: other functions are not counted, and cost nothing from
     Python 3.12 on. `memory` is a budget in bytes (default 64 MiB).
 
     `signatures` selects how much of a call's arguments makes a separate row: False or "none", "types", "dtype", "shape"
@@ -54,7 +54,7 @@ class Profile(_native.Profiler):
 
     stats: dict[tuple[str, int, str], tuple[int, int, float, float, dict[tuple[str, int, str], Any]]]
 
-    _is_running = False  # a function that it decorates
+    _is_running = False  # inside a decorated function
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Profile(_native.Profiler):
         level = level_of(signatures)
         super().__init__(timer, timeunit, subcalls, builtins, level, modules, cpu, memory, depth, most, requires_grad)
 
-    # The standard library's pstats takes what has create_stats() and stats.
+    # pstats accepts objects with create_stats() and stats.
 
     def print_stats(self, sort: Union[Sort, tuple[Sort, ...]] = -1) -> None:
         """Print the table, sorted by one or more keys of pstats."""
@@ -94,29 +94,29 @@ class Profile(_native.Profiler):
             marshal.dump(self.stats, out)
 
     def create_stats(self) -> None:
-        """Disable, and make the dictionary `stats` that pstats works with."""
+        """Disable, and create the dictionary `stats` for pstats."""
         self.disable()
         self.snapshot_stats()
 
     def snapshot_stats(self) -> None:
-        """Make the dictionary `stats` from the calls that have ended so far."""
+        """Create the dictionary `stats` from the calls that have ended."""
         self.stats = self._stats()
 
     def save(self, file: Union[str, os.PathLike[str]]) -> None:
-        """Write everything into a file that marey.load() and `marey report --calls` read: exact paths, all threads."""
+        """Write exact paths of all threads to a file for marey.load() and `marey report --calls`."""
         from marey._replace import replacing
 
         with replacing(file, "wb") as out:
             self._write(out)
 
     def run(self, cmd: str) -> Profile:
-        """Profile Python code, run in the namespace of __main__."""
+        """Profile Python code in the namespace of __main__."""
         import __main__
 
         return self.runctx(cmd, __main__.__dict__, __main__.__dict__)
 
     def runctx(self, cmd: str, globals: dict[str, Any], locals: dict[str, Any]) -> Profile:
-        """Profile Python code, run with these namespaces."""
+        """Profile Python code in these namespaces."""
         self.enable()
         try:
             exec(cmd, globals, locals)
@@ -138,7 +138,7 @@ class Profile(_native.Profiler):
 
         @wraps(func)
         def profiled(*args: Any, **kw: Any) -> R:
-            if self._is_running:  # it calls itself
+            if self._is_running:  # recursive
                 return func(*args, **kw)
             self._is_running = True
             try:
@@ -157,7 +157,7 @@ class Profile(_native.Profiler):
 
 
 def run(statement: str, filename: Optional[str] = None, sort: Sort = -1) -> None:
-    """Run Python code and print its table, or write it into `filename` for pstats."""
+    """Run Python code and print its table, or write it to `filename` for pstats."""
     import __main__
 
     runctx(statement, __main__.__dict__, __main__.__dict__, filename, sort)
@@ -166,7 +166,7 @@ def run(statement: str, filename: Optional[str] = None, sort: Sort = -1) -> None
 def runctx(
     statement: str, globals: dict[str, Any], locals: dict[str, Any], filename: Optional[str] = None, sort: Sort = -1
 ) -> None:
-    """The same with these names."""
+    """The same in these namespaces."""
     profile = Profile()
     try:
         profile.runctx(statement, globals, locals)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --golden-update."""
     group = parser.getgroup("marey")
-    group.addoption("--golden-update", action="store_true", help="write the golden dumps of `golden_dump` anew")
+    group.addoption("--golden-update", action="store_true", help="rewrite the golden dumps of `golden_dump`")
     parser.addini(
-        "golden_dir", "where golden dumps are, below the test's directory (default: golden)", default="golden"
+        "golden_dir", "directory of golden dumps, relative to the test's directory (default: golden)", default="golden"
     )
 
 
@@ -35,7 +35,7 @@ class GoldenDump:
     """The fixture `golden_dump`: call it with data, or use running() around code that uses marey.TensorDumper."""
 
     def __init__(self, directory: Path, scratch: Path, update: bool) -> None:
-        """Golden dumps of a test are in `directory`, new ones are written to `scratch` first."""
+        """The golden dumps of a test are in `directory`; new ones are first written to `scratch`."""
         self.directory = directory
         self.update = update
         self._scratch = scratch

@@ -10,8 +10,8 @@ Each call of torch.distributed becomes a range with the number of bytes that thi
 peer, and the sequence number in the group, so that `marey breakdown` can match the operation on all ranks. With
 `async_op=True` the wait() is such a range too, and the operation itself is an async range from its start to its end.
 
-The backward pass of DistributedDataParallel reduces gradients in C++, where function calls cannot be wrapped:
-trace_ddp() records that.
+The backward pass of DistributedDataParallel reduces gradients in C++, where function calls cannot be wrapped;
+trace_ddp() records it.
 
 Messages and results are unchanged. While recording is off, a traced call costs one microsecond more.
 """
@@ -57,7 +57,7 @@ def _range(name: str) -> _native.Range:
 
 
 def _ranks_text(ranks: list[int]) -> str:
-    """Write ranks in their order as recordings have them: "0-3,8,10-16:2"."""
+    """Format ranks, in order, as recordings do: "0-3,8,10-16:2"."""
     parts = []
     i = 0
     while i < len(ranks):
@@ -77,7 +77,7 @@ def _ranks_text(ranks: list[int]) -> str:
 
 
 class _Group:
-    """What is known of a process group. Its name and ranks are the same on all of its ranks."""
+    """A process group. Its name and ranks are the same on all its ranks."""
 
     def __init__(self, group: Any) -> None:
         self.ranks: list[int] = list(dist.get_process_group_ranks(group))
@@ -94,7 +94,7 @@ class _Group:
         return number
 
     def tell(self, what: str, given: int, got: int, sequence: int, peer: int = -1) -> None:
-        """Say it of the range that was begun last."""
+        """Add these to the innermost range."""
         _native.communication(self.id, what, given, got, sequence, len(self.ranks), peer)
 
 
@@ -116,14 +116,14 @@ def _group_of(group: Any) -> Optional[_Group]:
 
 
 def _tell_rank() -> None:
-    """The numbers of torch.distributed are those of the recording, unless there is but one."""
+    """Set rank and world size of the recording from torch.distributed, unless there is only one rank."""
     here = (dist.get_rank(), dist.get_world_size())
     told = _native.rank()
     if told[0] < 0 or (here[1] > 1 and told != here):
         _native.set_rank(*here)
 
 
-# ---- what a function does ----
+# ---- descriptions of functions ----
 
 
 class _Call:
@@ -133,7 +133,7 @@ class _Call:
         self.what = what
         self.given = given
         self.got = got
-        self.peer = peer  # "src" or "dst", whose other form is "group_src" or "group_dst"
+        self.peer = peer  # "src" or "dst"; the alternative is "group_src" or "group_dst"
         self.is_for_all = is_for_all
 
     def bytes_of(self, group: _Group, arguments: _Arguments, peer: int) -> tuple[int, int]:
@@ -157,7 +157,7 @@ class _Call:
         return int(peer)
 
     def describe(self, group: _Group, arguments: _Arguments) -> tuple[int, int, int]:
-        """Bytes sent and received, and the peer. Invalid arguments are left for torch to report."""
+        """Bytes sent and received, and the peer. torch reports invalid arguments."""
         try:
             peer = self.peer_of(group, arguments)
             return (*self.bytes_of(group, arguments, peer), peer)
@@ -200,7 +200,7 @@ class _Arguments:
 
 
 def _bytes(tensors: Any) -> int:
-    """Of a tensor, a list of them, a list of such lists, or nothing."""
+    """The bytes of a tensor, of nested lists of tensors, or of None."""
     if tensors is None:
         return 0
     if isinstance(tensors, torch.Tensor):
@@ -208,11 +208,11 @@ def _bytes(tensors: Any) -> int:
     return sum(map(_bytes, tensors))
 
 
-# ---- operations under way ----
+# ---- operations in progress ----
 
 
 class _Flight:
-    """The async range of an operation. It ends once: when the operation says so, or at the latest with the wait."""
+    """The async range of an operation. It ends once: in the operation's callback, or at the latest with the wait."""
 
     def __init__(self, range_: _native.Range) -> None:
         self.handle = _native.async_begin(range_)
@@ -222,13 +222,13 @@ class _Flight:
         _native.async_end(handle)
 
     def end_with(self, work: Any) -> None:
-        """Let it end without a wait, where this kind of operation has a callback."""
+        """Make it end without a wait, if this kind of operation has callbacks."""
         with contextlib.suppress(RuntimeError):
             work.get_future().add_done_callback(self.end)
 
 
 class _Started:
-    """An operation between its start and the wait for it."""
+    """An operation between its start and the wait."""
 
     def __init__(self, group: _Group, what: str, sequence: int, peer: int, flight: Optional[_Flight] = None) -> None:
         self.group = group
@@ -240,11 +240,11 @@ class _Started:
 
 _started: weakref.WeakKeyDictionary[Any, _Started] = weakref.WeakKeyDictionary()
 _WAIT = _range("dist.wait")
-_here = threading.local()  # .inside: a traced function of this thread is at work, and speaks for what it calls
+_here = threading.local()  # .inside: this thread is in a traced function, which covers its callees
 
 
 def _waiting(original: Function) -> Function:
-    """Work.wait as a range, for works that were started by a traced call."""
+    """Work.wait as a range, for works started by a traced call."""
 
     @functools.wraps(original)
     def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
@@ -311,8 +311,8 @@ def _traced(name: str, call: _Call, original: Function) -> Function:
 
 # ---- isend and irecv ----
 #
-# P2POp and batch_isend_irecv compare functions with torch's own isend and irecv, so those stay as they are. What they
-# call is a method of the group, which send and recv call as well.
+# P2POp and batch_isend_irecv compare functions with torch's isend and irecv, so these are not replaced. Instead, the
+# method of the group that they call is wrapped; send and recv call it as well.
 
 _METHODS = {"send": "isend", "recv": "irecv", "recv_anysource": "irecv"}
 
@@ -342,7 +342,7 @@ def _traced_method(method: str, original: Function) -> Function:
 
 
 class _Patch:
-    """One name of one module or class, and what it was."""
+    """A replaced attribute of a module or class."""
 
     def __init__(self, owner: Any, name: str, new: Any) -> None:
         self.owner, self.name, self.new = owner, name, new
@@ -350,7 +350,7 @@ class _Patch:
         setattr(owner, name, new)
 
     def undo(self) -> None:
-        if getattr(self.owner, self.name, None) is self.new:  # else somebody else's now
+        if getattr(self.owner, self.name, None) is self.new:  # otherwise replaced by other code
             setattr(self.owner, self.name, self.old)
 
 
@@ -375,7 +375,7 @@ def _patch_all() -> list[_Patch]:
 
 
 _patches: list[_Patch] = []
-_tracings: set[Tracing] = set()  # not yet undone
+_tracings: set[Tracing] = set()  # active
 
 
 class Tracing:
@@ -402,10 +402,10 @@ class Tracing:
 
 
 def trace_distributed() -> Tracing:
-    """Record each call of torch.distributed as a range, from here on and in all loaded modules.
+    """Record each call of torch.distributed as a range, in all loaded modules.
 
-    Ranges are only recorded while a recording is open, which may begin later and end earlier. A second call wraps
-    nothing twice.
+    Ranges are recorded while a recording is open, which may begin later and end earlier. A second call does not wrap
+    functions twice.
     """
     if not dist.is_available():
         raise _native.MareyError("this torch was built without torch.distributed, so there is nothing to trace")
@@ -424,7 +424,7 @@ _BUCKET_WAIT = _range("ddp.wait")
 
 
 class _Reductions:
-    """The gradients of one model: buckets whose reduction was started and not yet waited for."""
+    """The gradients of one model: buckets whose reduction was started but not waited for."""
 
     def __init__(self, group: Any, hook: Function, state: Any) -> None:
         self.group = group
@@ -449,7 +449,7 @@ class _Reductions:
         future.add_done_callback(flight.end)
         self.started.append((sequence, future, flight))
         if bucket.is_last():
-            # Before the callback by which the reducer waits, so that the time is seen to be a wait.
+            # Added before the reducer's callback, so that its waiting time is measured.
             torch.autograd.Variable._execution_engine.queue_callback(self.wait)
         return future
 
@@ -461,7 +461,7 @@ class _Reductions:
             with _BUCKET_WAIT:
                 if group is not None:
                     group.tell("all_reduce", 0, 0, sequence)
-                with contextlib.suppress(RuntimeError):  # which the reducer meets next, and raises
+                with contextlib.suppress(RuntimeError):  # the reducer gets it next, and raises it
                     future.wait()
                 flight.end()
 
@@ -469,9 +469,9 @@ class _Reductions:
 def trace_ddp(model: Any, hook: Optional[Function] = None, state: Any = None) -> None:
     """Record how a DistributedDataParallel reduces its gradients.
 
-    Each bucket has a range where its reduction starts, an async range while it runs, and a range where the backward
-    pass waits for it at its end. This uses the model's communication hook, of which there can be only one; `hook` with
-    its `state` is called in it, by default torch's own all-reduce, which is equivalent to a model without a hook.
+    Each bucket has a range where its reduction starts, an async range while it runs, and a range where the end of the
+    backward pass waits for it. This uses the model's only communication hook. It calls `hook` with its `state`, by
+    default torch's all-reduce, which is equivalent to no hook.
     """
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
@@ -487,7 +487,7 @@ def trace_ddp(model: Any, hook: Optional[Function] = None, state: Any = None) ->
 
 
 def _let_go() -> None:
-    """Let the backend's threads drop what they hold of Python: torch aborts a process in which one does so too late."""
+    """Make the backend's threads release Python objects in time: torch aborts the process if they do so too late."""
     time.sleep(0.05)
 
 
@@ -495,4 +495,4 @@ def _hook(reductions: _Reductions, bucket: Any) -> Any:
     return reductions.reduce(bucket)
 
 
-_hook.__annotations__.clear()  # torch compares them with its own classes, and these are texts
+_hook.__annotations__.clear()  # torch compares them with its classes, but these are strings

@@ -80,7 +80,7 @@ def test_readings_that_begin_anew_are_a_repeat(marey, tmp_path):
     answer = read(marey, path)
     assert [(row["repeat"], row["joules"]) for row in answer["runs"]] == [(1, 2000), (2, 6000)]
     assert answer["repeats"][0]["mean_j"] == 4000
-    assert answer["runs"][0]["note"] == "nominal interval: epoch times are not known"
+    assert answer["runs"][0]["note"] == "nominal interval: epoch times are unknown"
 
 
 def test_missing_readings_are_no_zeroes(marey, tmp_path):
@@ -98,7 +98,7 @@ def test_rows_that_lack_something_are_left_out_and_told(marey, tmp_path):
     assert done.returncode == 0
     assert done.stderr.startswith("marey: 2 rows without a power")
     assert done.stdout.startswith("runs\n")
-    assert "repeats: mean of runs, and what itwinai adds up" in done.stdout
+    assert "repeats: mean of runs, and itwinai's sum" in done.stdout
 
 
 @pytest.mark.parametrize(

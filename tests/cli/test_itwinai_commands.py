@@ -51,7 +51,7 @@ def test_scale_reads_the_same_files(marey, older):
         (1, 6.0, 2),
         (2, 3.0, 2),
     ]
-    assert any("so that nodes count as workers" in note for note in answer["notes"])
+    assert any("so nodes count as workers" in note for note in answer["notes"])
     assert {row["run"] for row in answer["runs"]} == {f"{older}: {run}, torch-ddp" for run in ("first", "second")}
     named = json.loads(marey("scale", f"ddp={older / 'first'}", "--json").stdout)
     assert {row["strategy"] for row in named["points"]} == {"ddp"}

@@ -23,7 +23,7 @@ COLUMNS = [
     "num_gpus",
     "global_rank",
 ]
-WARNING = "blind to overlap, counts time two and three times, and cannot be compared across frameworks"
+WARNING = "ignores overlap, counts time two or three times, and cannot be compared across frameworks"
 
 
 def write_averages(path, rows, index=False):

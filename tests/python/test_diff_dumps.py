@@ -331,7 +331,7 @@ def test_a_change_of_dtype_is_a_difference_unless_it_is_allowed(tmp_path):
     assert not marey.diff(a, b, allow_dtype=True, atol=1e-6).same
     assert not marey.diff(a, b, allow_dtype=True, ulp=0).same
     assert "no bits in common" in repr(marey.diff(a, b, bitwise=True))
-    with pytest.raises(ValueError, match="exclude one another"):
+    with pytest.raises(ValueError, match="exclude each other"):
         marey.diff(a, b, bitwise=True, allow_dtype=True)
 
 

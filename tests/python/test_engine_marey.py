@@ -356,7 +356,7 @@ def test_a_recording_that_cannot_begin_is_told_and_training_goes_on(
     driver.stop()
     told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("marey:")]
     assert len(told) == 1
-    assert "profiling is off from step 1 on, training goes on: FileExistsError" in told[0]
+    assert "profiling is off from step 1 on, training continues: FileExistsError" in told[0]
 
 
 def test_an_exception_of_the_training_leaves_nothing_on(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_older_files_are_runs_of_a_scaling_report(older):
     assert runs[f"{older}: run2, torch-ddp"]["workers"] == 2
     assert runs[f"{older}: run1, horovod"]["workers"] == 2
     assert any(
-        "no file says how many GPUs 2 nodes of horovod have, so that nodes count as workers" in note
+        "no file says how many GPUs 2 nodes of horovod have, so nodes count as workers" in note
         for note in scaling.notes
     )
     point = next(row for row in scaling.points if row["strategy"] == "torch-ddp")
@@ -220,7 +220,7 @@ def test_what_cannot_be_read_is_a_note(older, tmp_path):
     with (older / "run1/gpu-energy-data/torch-ddp_2.csv").open("a") as file:
         file.write('2,50,nan,0,0,2,torch-ddp,1\n"2')
     notes = marey.scale(older).notes
-    assert any("1 rows of itwinai's files lack a value, and are left out." in note for note in notes)
+    assert any("1 rows of itwinai's files lack a value and are ignored." in note for note in notes)
     assert any(note.startswith("Read in part: ") and "it ends within quotes" in note for note in notes)
     # Power of one of the two GPUs does not say what the run took.
     path = write(tmp_path / "half.csv", POWER + "0,50,100,0,0,2,torch-ddp,1\n")

@@ -119,14 +119,14 @@ def test_a_logger_that_fails_gives_one_warning_and_the_others_go_on() -> None:
             assert log.loggers == (noting,)
     (warning,) = told
     assert str(warning.message) == (
-        "Failing failed and gets nothing more, everything else goes on: OSError: the disk is full"
+        "Failing failed and is not used again; other loggers continue: OSError: the disk is full"
     )
     assert failing.steps == [0] and noting.steps == list(range(10))
 
 
 def test_a_logger_that_cannot_be_opened_is_one_that_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.warns(RuntimeWarning, match="CSVLogger failed and gets nothing more.*NotADirectoryError"):
+    with pytest.warns(RuntimeWarning, match="CSVLogger failed and is not used again.*NotADirectoryError"):
         log = Batched([CSVLogger(tmp_path / "file" / "logs")])
     assert log.loggers == ()
     log.log_metrics({"x": 1.0}, 0)

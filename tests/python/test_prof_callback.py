@@ -216,7 +216,7 @@ def test_every_parameter_at_once(tmp_path, capsys):
     )
     assert (tmp_path / "a" / "b").is_dir()
     told = capsys.readouterr().err
-    assert "neither cpu nor cuda was to be recorded: both are" in told
+    assert "cpu and cuda are both False: both are recorded" in told
     assert "profile_memory=True needs with_stack and record_shapes: both are on" in told
     assert callback.settings == {
         **{"cpu": True, "cuda": True, "profile_memory": True, "with_stack": True, "record_shapes": True},
@@ -444,7 +444,7 @@ def test_another_profiler_of_torch_goes_first(tmp_path, capsys):
     assert names_in(tmp_path / "out") == {}
     told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("marey:")]
     assert len(told) == 1
-    assert "training goes on: another profiler of torch is on" in told[0]
+    assert "training continues: another profiler of torch is on" in told[0]
 
 
 def test_a_callback_of_ours_may_stand_beside(tmp_path):

@@ -236,7 +236,7 @@ def test_an_engine_that_fails_is_switched_off_with_a_sentence(tmp_path, capsys, 
     assert engine.lines.count("prepare") == 1
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 1
-    assert "training goes on: RuntimeError: no" in told[0]
+    assert "training continues: RuntimeError: no" in told[0]
 
 
 def test_a_window_that_cannot_be_saved_does_not_stop_the_next(tmp_path, capsys):

@@ -129,7 +129,7 @@ def test_levels_say_more_and_more():
     assert text((1, 2), "dtype") == "tuple(int, int)"
     assert signature(one, 1, signature_level="none") == signature(one, 1, signature_level=False) == "one"
     assert level_of(True) == LEVELS["shape"]
-    with pytest.raises(ValueError, match="is none of True, False, 'none', 'types'"):
+    with pytest.raises(ValueError, match="must be one of True, False, 'none', 'types'"):
         level_of("all")
 
 

@@ -186,7 +186,7 @@ def test_two_runs_of_one_monitor_follow_one_another():
             list(train(monitor, 1))
         assert not monitor.is_running
     assert len(monitor.load().epochs("rank")) == 2
-    with monitor, pytest.raises(marey.StateError, match="runs already"):
+    with monitor, pytest.raises(marey.StateError, match="already running"):
         monitor.start()
 
 
@@ -396,7 +396,7 @@ def test_a_mapping_is_as_good_and_the_trainers_words_are_passed_over(recwarn):
     block = {"_target_": "x.Trainer", "epochs": 3, "model": {"_target_": "m"}, "config": {}, "torch_profiling": True}
     monitor = marey.TrainingMonitor.from_config({"steps": [{"training_step": block}]})
     assert monitor.settings["enable_torch_profiling"] and len(recwarn) == 0
-    with pytest.warns(UserWarning, match="does nothing with frobnicate"):
+    with pytest.warns(UserWarning, match="TrainingMonitor ignores frobnicate"):
         marey.TrainingMonitor.from_config({"training_step": {"frobnicate": 1}})
 
 
@@ -405,7 +405,7 @@ def test_a_mapping_is_as_good_and_the_trainers_words_are_passed_over(recwarn):
     [
         ({"other": {}}, "no block 'training_step'"),
         ({"a": {"training_step": {}}, "b": {"training_step": {}}}, "2 blocks 'training_step'"),
-        ({"training_step": 3}, "holds no keys"),
+        ({"training_step": 3}, "is not a mapping"),
         ({"training_step": {"torch_profiling": True, "enable_torch_profiling": False}}, "two spellings"),
         ({"training_step": {"mesure_gpu_data": True}}, "did you mean"),
     ],

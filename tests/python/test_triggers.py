@@ -32,7 +32,7 @@ def test_a_step_is_slow_against_the_median_of_those_before():
 
 @pytest.mark.parametrize("bad", [{"factor": 1.0}, {"least": 0}, {"least": 60}])
 def test_numbers_that_make_no_sense_are_refused(bad):
-    with pytest.raises(ValueError, match="has to be"):
+    with pytest.raises(ValueError, match="must be"):
         SlowStep(**bad)
 
 
@@ -102,7 +102,7 @@ def test_a_condition_says_yes_or_why_and_may_fail():
     triggers = Triggers([When(loss_is_high)], told.append)
     assert triggers.check(0, {}) is None
     assert triggers.check(0, {}) is None
-    assert told == ["a trigger is left out, because it raised KeyError: 'loss'"]
+    assert told == ["a trigger is ignored, because it raised KeyError: 'loss'"]
 
 
 def test_shorthands():

@@ -1,8 +1,8 @@
-"""The names of ACCV-Lab's optim_test_tools, for programs written for it: change the import, and nothing else.
+"""The names of ACCV-Lab's optim_test_tools: programs written for it only change the import.
 
     from marey.accvlab import NVTXRangeWrapper, Stopwatch, TensorDumper
 
-They are marey's own. This TensorDumper writes ACCV-Lab's layout by default; marey.TensorDumper is not changed by it.
+They are marey's classes, but this TensorDumper writes ACCV-Lab's layout by default; marey.TensorDumper does not.
 """
 
 from __future__ import annotations

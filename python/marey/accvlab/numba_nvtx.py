@@ -1,4 +1,4 @@
-"""marey.numba_nvtx under the name that ACCV-Lab has for it: `import marey.accvlab.numba_nvtx as nvtx`."""
+"""marey.numba_nvtx under ACCV-Lab's name: `import marey.accvlab.numba_nvtx as nvtx`."""
 
 from __future__ import annotations
 

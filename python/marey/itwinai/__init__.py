@@ -3,8 +3,9 @@
     marey generate-scalability-report, marey generate-py-spy-report     commands of itwinai
     marey scale, marey report --energy, marey breakdown --legacy        files of itwinai 0.2 to 0.3.3, MLflow stores
 
-This package converts: CSV files and stores to the measurements that `marey scale` reads, recordings to itwinai's CSV
-files. The analyses are marey's. `python -m marey.itwinai --help` lists the commands, which the program `marey` runs.
+This package converts CSV files and stores to the measurements that `marey scale` reads, and recordings to itwinai's CSV
+files. marey itself does the analyses. `python -m marey.itwinai --help` lists the commands, which the program `marey`
+runs.
 """
 
 from marey.itwinai._averages import averages, fractions, fractions_of_files

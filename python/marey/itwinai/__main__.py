@@ -1,6 +1,6 @@
 """The commands of this package: `python -m marey.itwinai --help`. The program `marey` runs them.
 
-Status: 0 fine, 2 wrong usage or input, or nothing to report; a sentence on stderr gives the reason.
+Exit status: 0 success; 2 wrong usage, invalid input, or nothing to report, with a message on stderr.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from marey.itwinai._files import say
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Run one command. Gives its status."""
+    """Run one command. Returns its exit status."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     parser = _parser()
     given, rest = parser.parse_known_args(arguments)
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--csv", action="store_true")
     command.add_argument("--color", default="auto")
     command = add("breakdown", breakdown, "`marey breakdown` with itwinai's computation_fraction", "paths")
-    command.allow_abbrev = False  # other options are the program's
+    command.allow_abbrev = False  # other options belong to the program
     command.add_argument("--legacy", action="store_true")
     command.add_argument("--write-averages")
     command.add_argument("--strategy", default="unknown")
@@ -103,9 +103,9 @@ def _energy(given: argparse.Namespace) -> int:
         print(runs.to_csv(), end="")
     else:
         texts = [table._native.write("text", given.width, None, 0) for table in (runs, repeats)]
-        print(f"runs\n{texts[0]}\nrepeats: mean of runs, and what itwinai adds up\n{texts[1]}", end="")
+        print(f"runs\n{texts[0]}\nrepeats: mean of runs, and itwinai's sum\n{texts[1]}", end="")
     if n_dropped != 0:
-        say(f"{n_dropped} rows without a power, an interval, a strategy or a number of GPUs are left out")
+        say(f"{n_dropped} rows without a power, an interval, a strategy or a number of GPUs are ignored")
     return 0
 
 

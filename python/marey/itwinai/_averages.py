@@ -1,8 +1,8 @@
-"""The computation fraction of itwinai, by its rules, from recordings and from its files of averages.
+"""itwinai's computation fraction, from recordings and from its files of averages.
 
-It adds up the self device time of the rows of torch's key_averages(), and gives the share of those with a name of
-PyTorch. The rows hold each kernel, the operator that launched it with the same time, and the device's copy of each
-annotation: time counts two and three times. marey.breakdown() counts it once.
+It sums the self device time in torch's key_averages(), and returns the share of rows named by PyTorch. There are rows
+for each kernel, for the operator that launched it, with the same time, and for the device's copy of each annotation, so
+time counts two or three times. marey.breakdown() counts it once.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from marey.itwinai._events import database
 from marey.itwinai._files import AVERAGES, Cell, Failure, Path, count, make_table, number, read
 
 WARNING = (
-    "computation_fraction is itwinai's old measure: an approximation that is blind to overlap, counts time two and "
+    "computation_fraction is itwinai's old measure: an approximation that ignores overlap, counts time two or "
     "three times, and cannot be compared across frameworks or strategies"
 )
 _OF_FILES = (
-    "files of averages do not say which rows are of a device and which of the host, so what counts twice in them "
-    "cannot be taken out: that takes the trace"
+    "files of averages do not distinguish rows of the device and of the host, so double counts in them "
+    "cannot be removed without the trace"
 )
 
 _COMPUTATION = re.compile(r"aten::|\sat::|c10::|autograd::")
@@ -30,7 +30,7 @@ _COMMUNICATION = re.compile(
     r"nccl:(all_reduce|broadcast|reduce|all_gather|gather|reduce_scatter)|cudaStream(WaitEvent|Synchronize)"
 )
 _STEPS = "ProfilerStep*"
-_NOTHING = 1e-10  # itwinai adds this so as not to divide by zero
+_NOTHING = 1e-10  # itwinai adds this to avoid division by zero
 _MAX_US = 1e15
 
 FRACTIONS = ("computation_fraction", "computation_vs_communication")
@@ -45,7 +45,7 @@ _AVERAGE_COLUMNS = (
 
 
 class Average(NamedTuple):
-    """A row of averages, as far as the fractions need it."""
+    """The columns of averages that the fractions need."""
 
     name: str
     self_us: float
@@ -68,7 +68,7 @@ def is_communication(name: str) -> bool:
 
 
 def fractions_of_rows(rows: Iterable[Average]) -> Table:
-    """Give a row for each strategy and number of GPUs over all ranks, whose rank is None; then one for each rank."""
+    """Return a row per strategy and number of GPUs over all ranks, with rank None, then one per rank."""
     sums: dict[tuple[str, int, Optional[int]], list[float]] = defaultdict(lambda: [0.0] * 5)
     for row in rows:
         for rank in {None, row.rank}:
@@ -90,10 +90,10 @@ def fractions_of_rows(rows: Iterable[Average]) -> Table:
 
 
 def fractions_of_files(paths: Iterable[Path], in_part: Optional[Callable[[str], None]] = None) -> tuple[Table, int]:
-    """Give the fractions of files of averages, or of folders of them, and how many rows were left out.
+    """Return the fractions of files or folders of averages, and the number of ignored rows.
 
-    `in_part` is called with a sentence about a damaged file; without it that is a Failure, and so is a path without
-    averages.
+    Raises Failure for a path without averages. For a damaged file, calls `in_part` with a message, or raises Failure
+    without `in_part`.
     """
     kept: list[Average] = []
     n_dropped = 0
@@ -111,28 +111,28 @@ def fractions_of_files(paths: Iterable[Path], in_part: Optional[Callable[[str], 
 
 
 def fractions(recordings: Sequence[Path]) -> Table:
-    """Give the fractions of recordings or traces."""
+    """Return the fractions of recordings or traces."""
     table = averages(recordings)
     columns = ("name", "self_cuda_time_total", "strategy", "num_gpus", "global_rank")
     return fractions_of_rows(map(Average._make, zip(*(table[column] for column in columns))))
 
 
 def notes(is_of_files: bool, n_dropped: int) -> list[str]:
-    """Give sentences to show with any fraction."""
-    dropped = f"{n_dropped} rows without a strategy, a number of GPUs or a time are left out"
+    """Return notes to show with any fraction."""
+    dropped = f"{n_dropped} rows without a strategy, a number of GPUs or a time are ignored"
     return [WARNING, *([_OF_FILES] if is_of_files else []), *([dropped] if n_dropped != 0 else [])]
 
 
 # ---- averages of recordings ----
 
-# Rows that torch leaves out of its averages, and categories that a trace has for other tools.
+# Rows that torch excludes from its averages, and categories of other tools in traces.
 _LEFT_OUT = {"[memory]", "[OutOfMemory]", "aten::is_leaf", "aten::output_nr", "aten::_version"} | {
     f"profiler::_record_function_{end}" for end in ("enter", "enter_new", "exit")
 }
 _OTHER_CATEGORIES = {"python_function", "overhead", "Trace"}
 
-# Each: process, place, name, category, calls, self time, total time. A range has the time of the GPU activity that was
-# launched in it; the innermost one that is not a call of the CUDA runtime has it as self time.
+# Each: process, place, name, category, calls, self time, total time. A range has the time of the GPU activity launched
+# in it, which is self time of the innermost range that is not a CUDA runtime call.
 _QUERIES = (
     "SELECT e.process, 'host', s.name, s.category, count(*), 0, 0 FROM range e JOIN site s ON s.id = e.site"
     " GROUP BY e.process, s.id",
@@ -152,9 +152,9 @@ _QUERIES = (
 
 
 def averages(recordings: Sequence[Path], strategy: str = "unknown") -> Table:
-    """Give the rows of torch's key_averages(), with the columns of itwinai's files, the largest self time first.
+    """Return the rows of torch's key_averages(), with the columns of itwinai's files, the largest self time first.
 
-    num_gpus is the number of ranks of the job where it is known, else of processes with a GPU.
+    num_gpus is the number of ranks of the job if known, else the number of processes with a GPU.
     """
     sums: dict[tuple[int, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     with database(recordings) as events:
@@ -180,7 +180,7 @@ def averages(recordings: Sequence[Path], strategy: str = "unknown") -> Table:
 
 
 def _time_text(us: float) -> str:
-    """As torch writes it."""
+    """Format a time as torch does."""
     for limit, unit in ((1e6, "s"), (1e3, "ms")):
         if us >= limit:
             return f"{us / limit:.3f}{unit}"

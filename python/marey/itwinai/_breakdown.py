@@ -1,4 +1,4 @@
-"""`marey breakdown --legacy` and `--write-averages`: itwinai's figures beside the report of the program `marey`."""
+"""`marey breakdown --legacy` and `--write-averages`: itwinai's figures, added to the report of `marey`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from marey.itwinai._files import Failure, caller, is_csv
 
 
 def breakdown(given: Namespace) -> int:
-    """Print the report and itwinai's fractions, or of files of averages only these; write the averages."""
+    """Print the report and itwinai's fractions (only these for files of averages); write the averages."""
     n_files = sum(is_csv(path) for path in given.paths) if given.legacy else 0
     if n_files not in (0, len(given.paths)):
         raise Failure("--legacy takes either files of averages or recordings and traces")
@@ -28,7 +28,7 @@ def breakdown(given: Namespace) -> int:
         with _output(given.output) as file:
             file.write(f'{{\n  "legacy": {fractions}}}\n' if given.json else fractions)
         return 0
-    # Python's part comes first: where it fails, nothing is printed.
+    # Python's part runs first: if it fails, nothing is printed.
     averages = _averages.averages(given.paths, given.strategy) if given.write_averages is not None else None
     status = _report(given)
     if averages is not None and status == 0:
@@ -38,7 +38,7 @@ def breakdown(given: Namespace) -> int:
 
 
 def legacy(paths: Sequence[str], is_of_files: bool, as_json: bool, as_csv: bool, width: int) -> str:
-    """Give the fractions as a JSON object, as CSV, or as text of so many columns; 0: any number."""
+    """Return the fractions as JSON, CSV, or text of this width; 0: unlimited."""
     fractions, n_dropped = _averages.fractions_of_files(paths) if is_of_files else (_averages.fractions(paths), 0)
     notes = _averages.notes(is_of_files, n_dropped)
     if as_json:
@@ -50,7 +50,7 @@ def legacy(paths: Sequence[str], is_of_files: bool, as_json: bool, as_csv: bool,
 
 
 def _report(given: Namespace) -> int:
-    """Have the program report, with the fractions in text and JSON. Gives its status."""
+    """Run the program, and add the fractions to its text or JSON. Returns its exit status."""
     command = [caller(), "breakdown", *given.rest]
     if given.json:
         command.append("--json")
@@ -60,7 +60,7 @@ def _report(given: Namespace) -> int:
         output = [f"--output={given.output}"] if given.output is not None else []
         return subprocess.run([*command, *output, "--", *given.paths], check=False).returncode
     fractions = legacy(given.paths, False, given.json, False, _width(given.output))
-    if _width(given.output) != 0 and not given.json:  # as wide as the terminal, in its colours
+    if _width(given.output) != 0 and not given.json:  # terminal width and colors
         status = subprocess.run([*command, "--", *given.paths], check=False).returncode
         print(fractions if status == 0 else "", end="")
         return status
@@ -73,7 +73,7 @@ def _report(given: Namespace) -> int:
 
 
 def _width(output: Optional[str]) -> int:
-    """Columns of the terminal that is written to; 0 for anything else."""
+    """The width of the terminal on stdout; 0 if stdout is not a terminal."""
     is_terminal = output in (None, "-") and sys.stdout.isatty()
     return os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal else 0
 

@@ -1,8 +1,8 @@
-"""Energy by itwinai's files of GPU power (gpu-energy-data) and of epoch times (epoch-time).
+"""Energy from itwinai's files of GPU power (gpu-energy-data) and of epoch times (epoch-time).
 
-itwinai adds up power times the nominal interval, over all repeats. Here each run has a row. Power is integrated by
-trapezoids over the numbers of its readings, so that missing ones do not count as 0 W. Where the epochs of the run are
-known, their time gives the real interval: reading the power took time, which the nominal interval leaves out.
+itwinai sums power times the nominal interval, over all repeats. Here each run has a row. Power is integrated by
+trapezoids over the indices of its readings, so missing ones do not count as 0 W. If the epochs of the run are known,
+their time yields the real interval, which includes the time taken by each reading.
 """
 
 from __future__ import annotations
@@ -42,36 +42,36 @@ class Readings:
     use: list[float] = field(default_factory=list)
 
     def steps_w(self) -> float:
-        """The integral of power over the index; the first and the last reading hold for half a step more."""
+        """The integral of power over the index; the first and the last reading extend by half a step."""
         pairs = zip(self.index, self.index[1:], self.watts, self.watts[1:])
         return (self.watts[0] + self.watts[-1]) / 2 + sum((b - a) * (x + y) / 2 for a, b, x, y in pairs)
 
 
 @dataclass
 class Run:
-    """Rows with one folder, strategy and number, whose readings or epochs do not start again."""
+    """Rows with the same folder, strategy and number, whose readings or epochs do not start over."""
 
-    name: str  # of the folder; "": none
+    name: str  # folder name; "": none
     strategy: str
-    number: int  # of GPUs; of a file of epochs: of nodes
+    number: int  # number of GPUs; in a file of epochs: of nodes
     repeat: int  # from 0
     gpus: dict[tuple[int, int], Readings] = field(default_factory=lambda: defaultdict(Readings))
     interval_s: float = 0.0
-    has_intervals: bool = False  # several that differ
+    has_intervals: bool = False  # different ones
     epochs_s: list[float] = field(default_factory=list)
     last_epoch: int = -1
 
     @property
     def nodes(self) -> int:
-        """How many nodes have readings."""
+        """The number of nodes with readings."""
         return max(node for node, _ in self.gpus) + 1
 
 
 class Files:
-    """Runs of power and runs of epochs, as files have them."""
+    """Runs of power and runs of epochs, as found in files."""
 
     def __init__(self, paths: Iterable[Path], in_part: Optional[Callable[[str], None]] = None) -> None:
-        """Read all; see _files.read()."""
+        """Read all files; see _files.read()."""
         self._runs: dict[tuple[object, ...], Run] = {}
         self.n_dropped = 0
         for path, kind, row in read(paths, EPOCHS, POWER, in_part=in_part):
@@ -79,12 +79,12 @@ class Files:
 
     @property
     def power(self) -> list[Run]:
-        """Runs of files of power."""
+        """Runs in files of power."""
         return [run for run in self._runs.values() if run.gpus]
 
     @property
     def epochs(self) -> list[Run]:
-        """Runs of files of epoch times."""
+        """Runs in files of epoch times."""
         return [run for run in self._runs.values() if not run.gpus]
 
     def _repeats(self, kind: str, name: str, strategy: str, of: int) -> Iterator[Run]:
@@ -123,44 +123,44 @@ class Files:
         return False
 
     def epochs_of(self, run: Run) -> Optional[Run]:
-        """Give the epochs of the same run, strategy, repeat and number of nodes as these readings."""
+        """Return the epochs with the run, strategy, repeat and number of nodes of these readings."""
         return self._runs.get(("epochs", run.name, run.strategy, run.nodes, run.repeat))
 
 
 def _run_of(path: str) -> str:
-    """Give the folder of a run: RUN in ".../RUN/gpu-energy-data/ddp_4.csv"."""
+    """Return the folder of a run: RUN in ".../RUN/gpu-energy-data/ddp_4.csv"."""
     parts = path.split(os.sep)
     name = parts[-3] if len(parts) > 2 else ""
     return "" if name == "scalability-metrics" else name
 
 
 class Energy:
-    """What the readings of a run say."""
+    """The energy of a run."""
 
     def __init__(self, run: Run, epochs: Optional[Run]) -> None:
-        """Training and its readings start and end together, or the files are not of one run."""
+        """Readings must start and end with the training; otherwise the files are not of one run."""
         gpus = list(run.gpus.values())
         duration_s = max(gpu.index[-1] + 1 for gpu in gpus) * run.interval_s
         ratio = sum(epochs.epochs_s) / duration_s if epochs is not None else 0.0
         fits = 0.5 < ratio < 3
         self.run = run
         self.epochs_s = epochs.epochs_s if epochs is not None and fits else []
-        self.scale = ratio if fits else 1.0  # of the nominal interval to the real one
+        self.scale = ratio if fits else 1.0  # real interval / nominal interval
         self.duration_s = duration_s * self.scale
         self.nominal_j = run.interval_s * sum(gpu.steps_w() for gpu in gpus)
         self.joules = self.nominal_j * self.scale
         self.itwinai_wh = run.interval_s * sum(sum(gpu.watts) for gpu in gpus) / 3600
 
     def row(self) -> list[Cell]:
-        """Give the row of the table of runs."""
+        """Return its row in the table of runs."""
         run, gpus, n = self.run, list(self.run.gpus.values()), len(self.epochs_s)
         interval_s, mean_w = run.interval_s * self.scale, self.joules / self.duration_s
         use = [value for gpu in gpus for value in gpu.use]
-        note = "" if n else "nominal interval: epoch times are not known"
+        note = "" if n else "nominal interval: epoch times are unknown"
         if len(gpus) != run.number:
             note = "not all GPUs were measured"
         if run.has_intervals:
-            note = "several intervals: the last is taken"
+            note = "several intervals: the last one is used"
         return [
             run.name,
             run.repeat + 1,
@@ -186,7 +186,7 @@ class Energy:
 
 
 def energy_of_files(paths: Iterable[Path]) -> tuple[Table, Table, int]:
-    """Give the tables of runs and of repeats, and how many rows were left out. Repeats are averaged, never added up."""
+    """Return the tables of runs and of repeats, and the number of ignored rows. Repeats are averaged, not summed."""
     paths = list(paths)
     files = Files(paths)
     runs = [Energy(run, files.epochs_of(run)) for run in files.power]

@@ -1,8 +1,8 @@
 """Events of recordings and traces as tables in memory.
 
-They come from the SQLite export, and in builds without it from the CSV export. CSV lines do not have the parent of a
-range, so it follows from their order. Where ranges of one thread overlap without nesting, which imported traces may
-have, the parents of these ranges can differ from those in the SQLite export.
+They come from the SQLite export, or from the CSV export in builds without SQLite. CSV lines lack the parent of a range,
+so it is derived from their order. If ranges of one thread overlap without nesting, as in some imported traces, their
+parents can differ from those in the SQLite export.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ INSERT INTO launch SELECT r.process, l.correlation, min(l.range)
 INSERT INTO reading SELECT process, domain, at_ns, value FROM exported.counters WHERE category = 'energy';
 INSERT INTO epoch SELECT process, number, duration_ns FROM exported.epoch;
 """
-# The outermost range where several have the same correlation.
+# The outermost range if several have the same correlation.
 _LAUNCHES = (
     "INSERT OR IGNORE INTO launch SELECT process, correlation, id FROM range WHERE correlation <> ''"
     " ORDER BY start_ns, depth"
@@ -94,7 +94,7 @@ def _read_csv(recording: Recording) -> Iterator[Event]:
 
 
 def _text(cell: str) -> str:
-    """Undo the apostrophe that keeps a spreadsheet from running a formula."""
+    """Remove the apostrophe that prevents spreadsheets from running a formula."""
     return cell[1:] if cell.startswith(_FORMULA) else cell
 
 
@@ -114,7 +114,7 @@ class _Tables:
         place, number = -1, ""
         unended: list[Event] = []
         for event in _read_csv(self._recording):
-            if event["process"] != number:  # those without events have no lines
+            if event["process"] != number:  # processes without events have no lines
                 number = event["process"]
                 place = self._find_process(place + 1, int(event["pid"]))
             event["process"] = str(place)
@@ -131,7 +131,7 @@ class _Tables:
         self._events.executemany("UPDATE range SET parent = ? WHERE id = ?", self._parents)
 
     def _add_processes(self) -> None:
-        is_wall_clock = len({process["host"] for process in self._processes}) > 1  # as the export has it
+        is_wall_clock = len({process["host"] for process in self._processes}) > 1  # as in the export
         for i, process in enumerate(self._processes):
             shift = process["mono_to_unix_ns"] if is_wall_clock else 0
             window = [ns + shift if process["has_events"] else None for ns in (process["first_ns"], process["last_ns"])]
@@ -148,7 +148,7 @@ class _Tables:
         self._events.execute(f"INSERT INTO {table} VALUES({', '.join('?' * len(values))})", values)
 
     def _site(self, event: Event) -> int:
-        """Sites count up in the order of their first events."""
+        """Return a site's id, in the order of first events."""
         site = (_text(event["name"]) or "(unnamed)", _text(event["category"]))
         return self._sites.setdefault(site, len(self._sites) + 1)
 
@@ -168,7 +168,7 @@ class _Tables:
             self._insert("epoch", place, int(event["value"]), duration)
 
     def _add_range(self, event: Event) -> None:
-        """A line follows those of the ranges inside; ranges without one may outlive their parent, and move up."""
+        """A range's line follows the lines of ranges inside it. Ranges that outlive their parent move up."""
         depth, ended = int(event["depth"]), self._ended[_thread(event)]
         while len(ended) < depth + 2:
             ended.append([])
@@ -179,7 +179,7 @@ class _Tables:
         self._insert("range", self._n_ranges, None, *about)
 
     def _add_unended(self, events: list[Event]) -> None:
-        """Those at the end of a recording have lines in another order, outermost first."""
+        """Ranges still open at the end of a recording have their lines in reverse order, outermost first."""
         for event in sorted(events, key=lambda event: -int(event["depth"])):
             self._add_range(event)
         events.clear()

@@ -1,4 +1,4 @@
-"""CSV files as itwinai 0.2 to 0.3.3 wrote them with pandas: which files a path has, and their rows."""
+"""CSV files that itwinai 0.2 to 0.3.3 wrote with pandas: finding them, and reading their rows."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Cell = Union[str, int, float, None]
 
 
 class Failure(Exception):
-    """A sentence for the user."""
+    """An error with a message for the user."""
 
 
 def say(sentence: object) -> None:
-    """Print a sentence to stderr as the program does."""
+    """Print a message to stderr as the program does."""
     print(f"marey: {printable(sentence)}", file=sys.stderr)
 
 
 def caller() -> str:
-    """Give the path of the program `marey` that runs this command, and waits for it."""
+    """Return the path of the program `marey`, the parent process."""
     return f"/proc/{os.getppid()}/exe"
 
 
 class OtherFile(Failure):
-    """The first line shows that it is another kind of file."""
+    """The header is that of another kind of file."""
 
 
 class Kind(NamedTuple):
-    """A kind of file: its name in sentences, and the columns that it must have."""
+    """A kind of file: its name in messages, and its required columns."""
 
     name: str
     columns: tuple[str, ...]
@@ -55,9 +55,9 @@ POWER = Kind("GPU power", ("sample_idx", "power", "strategy", "num_global_gpus",
 def read(
     paths: Iterable[Path], *kinds: Kind, in_part: Optional[Callable[[str], None]] = None
 ) -> Iterator[tuple[str, Kind, Row]]:
-    """Give path, kind and row, for each row of these files and of the CSV files in folders, at any depth.
+    """Yield path, kind and row, for each row of these files and of CSV files in folders at any depth.
 
-    Files of other kinds are skipped in folders. Failure for a damaged file; `in_part` takes the sentence instead.
+    Other kinds of files in folders are skipped. A damaged file raises Failure, or calls `in_part` with the message.
     """
     for given in paths:
         path = os.fspath(given)
@@ -76,12 +76,12 @@ def read(
 
 
 def is_csv(path: str) -> bool:
-    """Whether it is a CSV file by its name, or a folder with one."""
+    """Whether the path is named like a CSV file, or is a folder with one."""
     return path.endswith((".csv", ".csv.gz")) or any(True for _ in _csv_files(path))
 
 
 def _csv_files(folder: str) -> Iterator[str]:
-    """By name, without links, which may lead back."""
+    """The entries of a folder by name, without links, which may form cycles."""
     for inner, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -122,7 +122,7 @@ def _rows(path: str, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, Row]]:
 
 
 def number(row: Row, column: str, most: float = math.inf) -> Optional[float]:
-    """Give a finite number of this magnitude at most; None for anything else."""
+    """Return a finite number of at most this magnitude; None for anything else."""
     try:
         value = float(row.get(column) or "")
     except ValueError:
@@ -131,7 +131,7 @@ def number(row: Row, column: str, most: float = math.inf) -> Optional[float]:
 
 
 def count(row: Row, column: str) -> Optional[int]:
-    """Give a whole number from 0; pandas writes 4.0 where other rows have none."""
+    """Return a non-negative integer. pandas writes 4.0 if other rows have no value."""
     value = number(row, column, 1e9)
     return int(value) if value is not None and value >= 0 and value == int(value) else None
 

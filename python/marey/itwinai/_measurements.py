@@ -1,7 +1,7 @@
 """itwinai's files as the CSV of measurements that `marey scale` reads: docs/formats/scaling-csv.md.
 
-A file of GPU power has the number of GPUs, and a file of epochs the number of nodes; both are one run where folder,
-strategy, repeat and nodes agree. Averages are of a strategy and a number of GPUs over all runs: each such run gets
+A file of GPU power has the number of GPUs, a file of epochs the number of nodes; they belong to one run if folder,
+strategy, repeat and nodes agree. Averages are per strategy and number of GPUs over all runs, so each such run gets
 them.
 """
 
@@ -23,7 +23,7 @@ Measured = tuple[Cell, Cell, Cell, Cell]
 
 
 def write_measurements(path: Path, output: Path) -> int:
-    """Write the measurements of itwinai's files at `path`, a file or a folder. Give how many there are."""
+    """Write the measurements of itwinai's files at `path`, a file or a folder. Returns their number."""
     rows = list(_rows(os.fspath(path)))
     with open(output, "w", newline="", encoding="utf-8", errors="surrogateescape") as file:
         writer = csv.writer(file)
@@ -81,11 +81,11 @@ def _runs(path: str, notes: list[str]) -> Iterator[tuple[Run, int, int, list[Mea
     for run in files.epochs:
         if any(run is each for each in with_power):
             continue
-        # How many GPUs so many nodes have, best by a run of the strategy.
+        # The number of GPUs of this many nodes, preferably from a run of the strategy.
         found = sorted((each.strategy != run.strategy, each.number) for each in files.power if each.nodes == run.number)
         if not found:
             which = f"{run.number} nodes of {run.strategy}"
-            notes.append(f"{path}: no file says how many GPUs {which} have, so that nodes count as workers.")
+            notes.append(f"{path}: no file says how many GPUs {which} have, so nodes count as workers.")
         yield run, found[0][1] if found else run.number, run.number, list(_epochs(run))
 
 
@@ -106,4 +106,4 @@ def _epochs(run: Optional[Run]) -> Iterator[Measured]:
 
 def _note_dropped(path: str, n: int, notes: list[str]) -> None:
     if n != 0:
-        notes.append(f"{path}: {n} rows of itwinai's files lack a value, and are left out.")
+        notes.append(f"{path}: {n} rows of itwinai's files lack a value and are ignored.")

@@ -2,8 +2,8 @@
 
     python -m marey.itwinai mlflow URI OUTPUT.csv [--experiment NAME] [--run NAME]...
 
-The layout is itwinai's, which marey.loggers.MLflowLogger writes as well: a training run, below it a run for each
-worker; with Ray a run for each trial between the two. A run without these is its own worker.
+The layout is that of itwinai and marey.loggers.MLflowLogger: a training run with a child run per worker; with Ray, a
+run per trial in between. A run without children is its own worker.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from marey.itwinai._averages import FRACTIONS, fractions_of_files
 from marey.itwinai._files import Failure, say
 from marey.itwinai._measurements import COLUMNS
 
-# Logged again after a restart from a checkpoint: the last counts.
+# After a restart from a checkpoint, steps are logged again; the last value counts.
 BY_EPOCH = ("epoch_time_s", "energy_j", "samples_per_s")
 MEASURES = (*BY_EPOCH, "step_time_s", "gpu_power_W", "gpu_utilization_percent")
 OF_A_RUN = (
@@ -50,21 +50,21 @@ class Group(NamedTuple):
     experiment: str
     name: str
     workers: list[Any]
-    world_size: int  # where the workers do not say
+    world_size: int  # if the workers do not have it
 
 
 def write(uri: str, output: str, experiment: Optional[str], names: Sequence[str]) -> int:
-    """Write all rows of a store. Gives how many there are. Failure when it cannot be read."""
+    """Write all rows of a store. Returns their number. Raises Failure if it cannot be read."""
     try:
         return _write(uri, output, experiment, names)
     except (Failure, ImportError):
         raise
-    except Exception as error:  # MLflow's own, SQLAlchemy's, of the network: they share no class
+    except Exception as error:  # errors of MLflow, SQLAlchemy and the network have no common base class
         raise Failure(f"MLflow cannot read {uri}: {' '.join(str(error).split())[:400]}") from error
 
 
 def nothing_in(uri: str, experiment: Optional[str]) -> str:
-    """Give the sentence for a store without measured runs."""
+    """Return the message for a store without measured runs."""
     what = f"experiment '{experiment}' of " if experiment else ""
     return f"{what}{uri} has no run with epoch times, GPU readings or averages"
 
@@ -87,7 +87,7 @@ def _write(uri: str, output: str, experiment: Optional[str], names: Sequence[str
 
 
 def _open(uri: str) -> Any:
-    """A client of a store that is there: MLflow makes one where there is none."""
+    """Return a client of an existing store: MLflow would create a missing one."""
     _needs.need(f"{sys.executable} cannot read an MLflow store: it", "mlflow", _logger_mlflow._INSTALL)
     store = _store_of(uri)
     _logger_mlflow._need_database(store)
@@ -103,7 +103,7 @@ def _open(uri: str) -> Any:
 
 
 def _store_of(uri: str) -> str:
-    """The store as MLflow names it. A path may be a folder of files or a database."""
+    """Return MLflow's URI of the store. A path may be a folder of files or a database."""
     path = uri[len("sqlite:///") :] if uri.startswith("sqlite:///") else _logger_mlflow._folder_of(uri)
     if path is None:
         return uri
@@ -141,7 +141,7 @@ def _experiments(client: Any, uri: str, name: Optional[str]) -> list[Any]:
 
 
 def _runs(client: Any, experiment_id: str) -> list[Any]:
-    """Every run of an experiment, the oldest first."""
+    """All runs of an experiment, the oldest first."""
     found = _pages(lambda token: client.search_runs([experiment_id], max_results=PAGE, page_token=token))
     return sorted(found, key=lambda run: (run.info.start_time or 0, run.info.run_id))
 
@@ -205,7 +205,7 @@ def _history(client: Any, run_id: str, measure: str) -> list[tuple[int, int, flo
 
 
 def _averages(client: Any, group: Group) -> Iterator[tuple[object, ...]]:
-    """Give the two fractions of itwinai: of all ranks of this run together."""
+    """Return itwinai's two fractions over all ranks of this run."""
     with tempfile.TemporaryDirectory(prefix="marey-averages-") as folder:
         files: list[str] = []
         for worker in group.workers:

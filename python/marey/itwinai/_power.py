@@ -1,7 +1,7 @@
 """Recordings with energy as itwinai's files of GPU power and epoch times (0.3).
 
-itwinai's power is a reading each second, and its energy the sum of power times the interval. Here power is the mean of
-each second, scaled to the joules that marey measured of the GPU, so that the sum is the energy of the run.
+itwinai reads power each second, and its energy is the sum of power times the interval. Here power is the mean of each
+second, scaled to the GPU's measured joules, so that the sum is the energy of the run.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _READINGS = (
 def write_power(recordings: Sequence[Path], folder: Path, strategy: str = "unknown") -> None:
     """Write gpu-energy-data/STRATEGY_GPUS.csv and epoch-time/epochtime_STRATEGY_NODESN.csv into `folder`.
 
-    With several runs each has a subfolder. Failure when no GPU in use was measured.
+    With several runs each has a subfolder. Raises Failure if no GPU in use was measured.
     """
     from marey import load
 
     recording = load(recordings)
-    table = recording.energy()  # a MareyError says how to record it
+    table = recording.energy()  # the MareyError explains how to record it
     runs = sorted(set(zip(table["run"], table["run_id"])))
     gpus: list[dict[str, Any]] = [row for row in recording.energy("device") if row["kind"] == "gpu" and row["used"]]
     if not gpus:
-        raise Failure(f"{recordings[0]} has no energy of GPUs in use: itwinai's files are about those")
+        raise Failure(f"{recordings[0]} has no energy of GPUs in use, which itwinai's files contain")
     with database(recordings) as events:
         for run, run_id in runs:
             into = os.path.join(folder, _plain(run_id)) if len(runs) > 1 else os.fspath(folder)
@@ -65,7 +65,7 @@ def write_power(recordings: Sequence[Path], folder: Path, strategy: str = "unkno
 
 
 def _plain(text: str) -> str:
-    """As part of a file's name."""
+    """Convert a string to a part of a file name."""
     return re.sub(r"[^0-9A-Za-z_-]", "_", text)
 
 
@@ -96,7 +96,7 @@ def _power_rows(
         begin, end = events.execute(window, [run_id, host]).fetchone()
         n = math.ceil((end - begin) / _S)
         if n > _MAX_READINGS:
-            raise Failure(f"{run_id} lasts more than a hundred days: too long for a reading each second")
+            raise Failure(f"{run_id} lasts more than a hundred days, too long for a reading each second")
         power, use = (
             events.execute(_READINGS, [run_id, host, gpu["device"], quantity]).fetchall()
             for quantity in ("power", "utilization")
@@ -113,9 +113,9 @@ def _power_rows(
 
 
 def _integral(readings: Sequence[tuple[int, float]], edges: Sequence[int]) -> list[float]:
-    """Give joules up to each edge: straight lines between readings, held before the first and after the last."""
+    """Return the joules up to each edge, interpolated between readings and constant outside."""
     if not readings:
-        return [(edge - edges[0]) / _S for edge in edges]  # the same power all the time
+        return [(edge - edges[0]) / _S for edge in edges]  # constant power
     (first, at_first), (last, at_last) = readings[0], readings[-1]
     points = [(min(edges[0], first), at_first), *readings, (max(edges[-1], last), at_last)]
     joules, total, at = [], 0.0, 0

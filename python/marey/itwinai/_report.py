@@ -1,8 +1,8 @@
 """Two commands of itwinai: generate-scalability-report and generate-py-spy-report.
 
-Tables have itwinai's columns, drawn as it draws them; the numbers are those of marey.scale() and Recording.samples().
-Unlike there, first epochs are left out, repeats are not added up, each strategy has its own baseline, and a report
-without data is an error.
+Tables have itwinai's columns and format; the numbers are those of marey.scale() and Recording.samples(). Unlike in
+itwinai, first epochs are excluded, repeats are not summed, each strategy has its own baseline, and a report without
+data is an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def draw(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Draw a table between bars, as tabulate's format "presto" does: text to the left, numbers to the right."""
+    """Format a table like tabulate's "presto": bars between columns, text left-aligned, numbers right-aligned."""
     cells = [["" if cell is None else printable(cell) for cell in row] for row in (columns, *rows)]
     widths = [max([len(name) + 2, *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
     is_number = [any(isinstance(row[i], int) for row in rows) for i in range(len(columns))]
@@ -58,7 +58,7 @@ def _epochs(scaling: Scaling, point: Row) -> Optional[list[Cell]]:
 
 
 def _gpus(scaling: Scaling, point: Row) -> Optional[list[Cell]]:
-    """Energy is that of one run, the median of repeats."""
+    """The energy of one run, the median of repeats."""
     key = ("experiment", "strategy", "workers")
     runs: list[Row] = [run for run in scaling.runs if all(run[name] == point[name] for name in key)]
     joules = [run["joules"] for run in runs if run["joules"] is not None]
@@ -70,7 +70,7 @@ def _gpus(scaling: Scaling, point: Row) -> Optional[list[Cell]]:
 
 
 def _fraction(point: Row, column: str, parts: Sequence[str]) -> Optional[list[Cell]]:
-    """By itwinai's averages; else the share of computation in these parts of a step."""
+    """The fraction from itwinai's averages, else the share of computation in these parts of a step."""
     share, seconds = point[column], [point[part] for part in parts]
     if share is None and None not in seconds and sum(seconds) > 0:
         share = seconds[0] / sum(seconds)
@@ -81,7 +81,7 @@ _PARTS = ("compute_s", "communication_s", "memory_s", "idle_s")
 
 
 class Section(NamedTuple):
-    """A part of the report: its columns after the strategy, the rest of a point's row, its plots and notes."""
+    """A section of the report: its columns after the strategy, the cells of a point's row, its plots and notes."""
 
     title: str
     columns: tuple[str, ...]
@@ -91,7 +91,7 @@ class Section(NamedTuple):
     otherwise: str = ""  # for points without itwinai's fraction
 
     def notes(self, scaling: Scaling) -> Iterator[str]:
-        """Give sentences about these numbers."""
+        """Return notes on these numbers."""
         known = {value is not None for value in scaling.points[self.columns[-1]]} if self.otherwise else {True}
         if True in known:
             yield self.note
@@ -138,16 +138,16 @@ SECTIONS = (
 
 
 class NothingFound(Failure):
-    """The source has no measured run."""
+    """The source has no measured runs."""
 
 
 def scalability_report(given: Namespace) -> int:
     """Print the report, and write its plots."""
     sections = SECTIONS if given.include_communication else SECTIONS[:-1]
     if given.run_ids and not given.log_dir:
-        raise Failure("--run-ids goes with --log-dir; runs of a store are chosen by --run-names")
+        raise Failure("--run-ids needs --log-dir; select the runs of a store with --run-names")
     if given.plot_file_suffix != ".svg":
-        say(f"plots are written as .svg, not as {given.plot_file_suffix}: they open in any browser")
+        say(f"plots are written as .svg, not as {given.plot_file_suffix}: for any browser")
     try:
         scaling = _read(given)
     except NothingFound as nothing:
@@ -171,7 +171,7 @@ def _read(given: Namespace) -> Scaling:
             names = given.run_ids.split(",") if given.run_ids else [""]
             return scale(*(os.path.join(given.log_dir, name) for name in names if name or not given.run_ids))
         if not given.tracking_uri:
-            say("--tracking-uri is empty: the current folder is taken for the store")
+            say("--tracking-uri is empty: the store is the current folder")
         names = [name for name in given.run_names.split(",") if name] if given.run_names else []
         with tempfile.TemporaryDirectory(prefix="marey-mlflow-") as folder:
             path = os.path.join(folder, "runs.csv")
@@ -185,7 +185,7 @@ def _read(given: Namespace) -> Scaling:
 
 
 def _show(scaling: Scaling, section: Section, given: Namespace) -> int:
-    """Print a section. Gives how many plots were written."""
+    """Print a section. Returns the number of plots written."""
     print(f"\n########## {section.title} Report ##########")
     made = [(point, section.row(scaling, point)) for point in scaling.points]
     rows = [[point["strategy"], point["workers"], *cells] for point, cells in made if cells is not None]
@@ -211,7 +211,7 @@ def _write_plot(scaling: Scaling, folder: str, name: str) -> bool:
 
 
 def sentence_of(error: MareyError) -> str:
-    """Give the sentence without the status that comes first."""
+    """Return the message without the leading status."""
     return re.sub(r"^MAREY_\w+: ", "", str(error))
 
 
@@ -219,13 +219,13 @@ def sentence_of(error: MareyError) -> str:
 
 
 def py_spy_report(given: Namespace) -> int:
-    """Print innermost frames with the nearest frame of a library around each; or a table of `marey report`."""
+    """Print innermost frames, each with the nearest library frame around it, or a table of `marey report`."""
     from marey._recording import load
 
     if given.all:
         given.num_rows = "all"
     if given.num_rows != "all" and not (given.num_rows.isascii() and given.num_rows.isdigit() and int(given.num_rows)):
-        raise Failure(f"--num-rows takes a number from 1 on, or all, not '{given.num_rows}'")
+        raise Failure(f"--num-rows must be a positive number or all, not '{given.num_rows}'")
     if given.aggregate_leaf_paths and given.no_aggregate_leaf_paths:
         raise Failure("--aggregate-leaf-paths and --no-aggregate-leaf-paths exclude each other")
     if given.by is not None or given.json or given.csv:
@@ -246,7 +246,7 @@ def py_spy_report(given: Namespace) -> int:
 
 
 def _samples(given: Namespace) -> int:
-    """Have the program print one of its own tables."""
+    """Make the program print one of its tables."""
     options = ["--samples", "--native", f"--color={given.color}"]
     options.append("--all" if given.num_rows == "all" else f"--limit={given.num_rows}")
     options += [f"--{form}" for form in ("json", "csv") if getattr(given, form)]
