@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What `marey run` costs an unmodified program, and what other tools cost the same program.
+"""Overhead of `marey run` and of other tools for unmodified programs.
 
     bench_auto.py [--quick] [--dir DIR] [--results FILE] [--rounds N] [--peers] [PROGRAM...]
 
-The tool is switched on and off between blocks of steps of one process (bench/auto/alternate.py): two processes of one
-program differ by up to 10 % for no other reason than where their memory is. A round is a pair of blocks; the cost is
-the median of the ratios, on to off, minus 1, with its 95 % interval. Without a GPU times are CPU times of the program,
-which computes in one thread; with one they are by the clock. What the marey process itself uses is a row of its own.
-`claimed` compares the cost in the diagnosis of 10 runs with the cost measured here. `start` is what `marey run` adds
-to `python -c pass`. With --peers, py-spy, austin, viztracer and torch.profiler are measured as well. A program whose
-packages are missing is left out and named.
+The tool is switched on and off between blocks of steps of one process (bench/auto/alternate.py): two processes of the
+same program differ by up to 10 % only because of their memory layout. A round is a pair of blocks; the cost is the
+median of the ratios, on to off, minus 1, with its 95 % interval. Without a GPU, times are CPU times of the program,
+which computes in one thread; with one, they are wall times. CPU time of the marey process is a separate row. `claimed`
+compares the cost in the diagnosis of 10 runs with the cost measured here. `start` is what `marey run` adds to `python
+-c pass`. With --peers, py-spy, austin, viztracer and torch.profiler are measured as well. A program whose packages are
+missing is skipped with a message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bench_results import Interval, Results, median_with_interval, options_of
 AUTO = Path(__file__).resolve().parent / "auto"
 BUILD = Path(os.environ.get("MAREY_BUILD", AUTO.parent.parent / "build" / "bench"))
 BAR, BAR_HIGH = 0.01, 0.02
-WARM_UP = 2  # pairs of blocks until everything is warm
+WARM_UP = 2  # pairs of blocks
 
 
 class Program(NamedTuple):
@@ -40,7 +40,7 @@ class Program(NamedTuple):
     what: str
     script: str
     arguments: tuple[str, ...]
-    steps: int  # of a block, which takes some 100 ms
+    steps: int  # per block, which takes about 100 ms
     needs: tuple[str, ...] = ("torch",)
     is_gpu: bool = False
 
@@ -67,7 +67,7 @@ def marey(recording: Path) -> list[str]:
 
 
 def peers(folder: Path) -> dict[str, tuple[str, list[str]]]:
-    """The kind of each other tool, for alternate.py, and its command, to which the program is appended."""
+    """For each other tool, its kind for alternate.py and its command, to which the program is appended."""
     beside = Path(sys.executable).parent
     found: dict[str, tuple[str, list[str]]] = {}
     commands = {
@@ -90,11 +90,11 @@ class Costs(NamedTuple):
     """One comparison of a program with and without a tool."""
 
     ratio: Interval  # minus 1
-    tool_cpu: float  # share of a core that the process in front of the program takes
+    tool_cpu: float  # share of a core used by the tool's process
 
 
 class Watch(threading.Thread):
-    """Reads the CPU time of a process itself, without its children, until it ends."""
+    """Reads the CPU time of a process, without its children, until it ends."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -113,7 +113,7 @@ class Watch(threading.Thread):
 
 
 class Bench:
-    """What all parts share."""
+    """State shared by all parts."""
 
     def __init__(self, folder: Path, results: Results, rounds: int) -> None:
         self.folder, self.results, self.rounds = folder, results, rounds
@@ -129,7 +129,7 @@ class Bench:
         return [str(binary), *arguments]
 
     def compare(self, program: Program, kind: str, tool: list[str]) -> Costs:
-        """Run it under the tool, which is switched on and off; no kind: it stays on."""
+        """Run it under the tool, which is switched on and off, or always on without a kind."""
         command = [*tool, *self.command(program, program.steps * 2 * (self.rounds + WARM_UP) + 1)]
         log, said = self.folder / "blocks.txt", self.folder / "said.txt"
         log.unlink(missing_ok=True)

@@ -2,10 +2,9 @@
 
     marey run -o hooks.marey python bench/bench_auto_hooks.py
 
-Each hook goes around a function that reads the clock when it begins and when it ends, so that the time before and after
-it is the hook's; that of the same function without the hook is subtracted. Hot is in a loop of nothing else. Cold is
-between the parts of a training step of a transformer, which leaves little in the caches. Prints the best hot round and
-the median of the cold calls.
+Each hook wraps a function that reads the clock at its start and end, so the time before and after it is the hook's; the
+same time without the hook is subtracted. Hot is a loop of only these calls. Cold is between the parts of a training
+step of a transformer, which evicts most of the caches. Prints the best hot round and the median of the cold calls.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ROUNDS, CALLS, STEPS = 9, 2000, 60
 
 
 class Timed:
-    """A function without work that remembers when it ran."""
+    """An empty function that stores when it ran."""
 
     def __init__(self) -> None:
         self.begun = self.ended = 0
@@ -46,7 +45,7 @@ class Batches(Timed):
 
 
 class Model(torch.nn.Module):
-    """A model without work."""
+    """An empty model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +57,7 @@ class Model(torch.nn.Module):
 
 
 def around(call: Callable[..., Any], timed: Timed) -> int:
-    """How long a call takes without the function in it."""
+    """The duration of a call minus that of the wrapped function."""
     begun = perf_counter_ns()
     call(timed)
     ended = perf_counter_ns()
@@ -66,7 +65,7 @@ def around(call: Callable[..., Any], timed: Timed) -> int:
 
 
 def calls() -> dict[str, tuple[Timed, Callable[..., Any], Callable[..., Any]]]:
-    """Give each hook: what it is around, the call without it, and with it."""
+    """Yield for each hook: its name, the call without it, and with it."""
     auto = sys.modules["marey._auto"]
     loaders, models, torch_hooks = (auto.part(f"_auto_{name}") for name in ("loaders", "models", "torch"))
     auto.state.is_searching = False
@@ -86,7 +85,7 @@ def calls() -> dict[str, tuple[Timed, Callable[..., Any], Callable[..., Any]]]:
 
 
 def function_of(timed: Timed) -> Callable[..., Any]:
-    """Make a function that calls it, as hooks are around functions."""
+    """Return a function that calls it, like a hook."""
 
     def function(*arguments: Any) -> Any:
         return timed(*arguments)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How fast `marey breakdown` reads traces of PyTorch's profiler, and how much memory it takes.
+"""Speed and memory of `marey breakdown` on traces of PyTorch's profiler.
 
     bench_breakdown.py [--quick] [--dir DIR] [--results FILE]
 
-The trace is made by kineto_trace: the same for everybody, with events as large and as mixed as those of a real job.
-Each round breaks it down as it is, packed by gzip, and with Holistic Trace Analysis, in rotating order. Figures are of
-processor time, user and system, of all threads together, so that they are per core and a neighbour costs little; bytes
-are those of the trace when it is not packed. The last figure is the memory for a trace of 2 GB.
+kineto_trace writes the trace: reproducible, with sizes and kinds of events as in a real job. Each round breaks it down
+uncompressed, gzipped, and with Holistic Trace Analysis, in rotating order. Figures are CPU time, user and system, of
+all threads, so they are per core and hardly depend on other processes; bytes are uncompressed. The last figure is the
+memory for a trace of 2 GB.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def pack(path: Path) -> Path:
 
 
 class Run:
-    """One `marey breakdown`: its answer, processor time and memory."""
+    """One `marey breakdown`: its output, CPU time and memory."""
 
     def __init__(self, path: Path) -> None:
         command = [str(BUILD / "cli" / "marey"), "breakdown", str(path), "--json"]
@@ -68,7 +68,7 @@ def run_peer(path: Path) -> dict[str, float]:
 
 
 class Rounds:
-    """What was measured in each round, by what it is."""
+    """Results of each round, by subject."""
 
     def __init__(self, plain: Path, packed: Path, has_peer: bool) -> None:
         self.plain, self.packed, self.has_peer = plain, packed, has_peer

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""What the call profiler adds to a call, against cProfile, for each Python that is here.
+"""Overhead of the call profiler per call, against cProfile, for each installed Python.
 
     bench_calls.py [--quick] [--dir DIR] [--results FILE]
 
-Each candidate is a loop of calls, run with nothing on, under cProfile and under marey.Profile without and with
-signatures: all of them in each round, in rotating order, on one processor, by processor time. What a profiler adds is
-the loop's time less that of the bare loop in the same round, for each call. The figure is the median of the rounds'
-ratios to cProfile.
+Each candidate is a loop of calls, run without a profiler, under cProfile, and under marey.Profile without and with
+signatures: all of them in each round, in rotating order, on one core, by CPU time. The overhead of a profiler is the
+loop's time minus that of the bare loop in the same round, per call. The figure is the median of the ratios to cProfile.
 
-The running Python is measured with the marey that it has. Others, from 3.10 on, are those of pyenv (or MAREY_PYTHONS,
-paths with colons between them), where there is a cmake: what a profile needs of marey is built for each into
-build/bench-3.X. One without numpy gets it in an environment there. Both are kept for the next time. The last line says
-which versions were measured.
+The running Python is measured with its installed marey. Others, from 3.10 on, come from pyenv (or MAREY_PYTHONS, a
+colon-separated list of paths), if cmake is available: the required parts of marey are built for each in
+build/bench-3.X. A Python without numpy gets it in an environment there. Both are kept for the next run. The last line
+lists the measured versions.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from bench_results import Results, median_with_interval, options_of
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMPY = {"3.10": "2.2.6", "3.11": "2.2.6", "3.12": "2.2.6", "3.13": "2.2.6"}
-DATA_PROFILER_NS = 3900.0  # of a call with signatures, measured once with its build for Python 3.8
+DATA_PROFILER_NS = 3900.0  # per call with signatures, measured once with its build for Python 3.8
 
 LOOP = """
 def loop(n, f, a, b):
@@ -45,7 +44,7 @@ def loop(n, f, a, b):
     return clock() - started
 """
 
-# ---- in the Python that is measured ----
+# ---- in the measured Python ----
 
 
 def empty() -> None:
@@ -106,13 +105,13 @@ def time_one(loop: Callable[..., int], n: int, make: Optional[Callable[[], Any]]
 
 
 def measure(rounds: int, n: int) -> dict[str, dict[str, list[float]]]:
-    """Return what each profiler adds to a call, for each workload and round."""
+    """Return the overhead of each profiler per call, for each workload and round."""
     candidates: list[tuple[str, Optional[Callable[[], Any]]]] = [("bare", None), *profilers().items()]
     added: dict[str, dict[str, list[float]]] = {}
     for name, (statement, *given) in workloads().items():
         loop = loop_of(statement)
         added[name] = {candidate: [] for candidate, _ in candidates[1:]}
-        for _, make in candidates:  # types are met, caches filled
+        for _, make in candidates:  # warm-up: new types, caches
             time_one(loop, 1000, make, tuple(given))
         for i in range(rounds):
             turn = candidates[i % len(candidates) :] + candidates[: i % len(candidates)]
@@ -123,7 +122,7 @@ def measure(rounds: int, n: int) -> dict[str, dict[str, list[float]]]:
 
 
 def words_here() -> str:
-    """Return what is measured, in words."""
+    """Describe the measured versions."""
     numpy, torch = (sys.modules.get(name) for name in ("numpy", "torch"))
     beside = [f"numpy {numpy.__version__}" if numpy else "no numpy", *([f"torch {torch.__version__}"] if torch else [])]
     return f"Python {platform.python_version()} ({', '.join(beside)})"
@@ -145,7 +144,7 @@ def version_of(python: str) -> Optional[str]:
 
 
 def pythons() -> dict[str, str]:
-    """Return a Python for each version from 3.10 on; the running one for its own."""
+    """Return a Python for each version from 3.10 on, including the running one."""
     if "MAREY_PYTHONS" in os.environ:
         paths = [path for path in os.environ["MAREY_PYTHONS"].split(":") if path]
     else:
@@ -170,7 +169,7 @@ def has_numpy(python: str) -> bool:
 
 
 def with_numpy(version: str, python: str, folder: Path) -> str:
-    """Return that Python if it has numpy, else one of an environment that does, where it can be had."""
+    """Return that Python if it has numpy, else one in an environment with numpy, if possible."""
     inner = folder / "venv" / "bin" / "python"
     if has_numpy(python):
         return python
@@ -180,13 +179,13 @@ def with_numpy(version: str, python: str, folder: Path) -> str:
         if not has_numpy(str(inner)):
             run(inner, "-m", "pip", "install", "-q", "--retries=1", "--only-binary=:all:", f"numpy=={NUMPY[version]}")
     except RuntimeError:
-        print(f"  Python {version}: numpy {NUMPY[version]} cannot be installed; its rows are left out", file=sys.stderr)
+        print(f"  Python {version}: numpy {NUMPY[version]} cannot be installed; its rows are skipped", file=sys.stderr)
         return python
     return str(inner)
 
 
 def prepare(version: str, python: str) -> tuple[str, dict[str, str]]:
-    """Build what a profile needs; return a Python with numpy, and the environment in which it finds marey."""
+    """Build the required parts of marey; return a Python with numpy, and an environment in which it finds marey."""
     folder = ROOT / "build" / f"bench-{version}"
     options = ["-DMAREY_BUILD_PYTHON=ON", "-DMAREY_BUILD_EXAMPLES=OFF", f"-DPython_EXECUTABLE={python}"]
     print(f"  Python {version}: building marey in {folder.relative_to(ROOT)}", flush=True)
@@ -197,7 +196,7 @@ def prepare(version: str, python: str) -> tuple[str, dict[str, str]]:
 
 
 def measure_python(version: str, python: str, is_quick: bool) -> tuple[str, dict[str, dict[str, list[float]]]]:
-    """Return what was measured, in words, and what measure() found."""
+    """Return a description of the versions, and the results of measure()."""
     environment = dict(os.environ)
     if python != sys.executable:
         python, environment = prepare(version, python)

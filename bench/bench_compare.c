@@ -1,6 +1,6 @@
 /*
- * `marey compare` of two long recordings: iterations times regions, read, digested and compared, by the clock on the
- * wall, in a process of its own. Both are real recordings of empty ranges, so that times are what the clock gives.
+ * `marey compare` of two long recordings with many iterations and ranges: wall time of reading,
+ * summarizing and comparing, in a separate process. Both are real recordings of empty ranges.
  */
 #include <stdio.h>
 #include <sys/resource.h>
@@ -57,7 +57,7 @@ static double compare(const char *a, const char *b)
     return (double)(bench_ns() - begin) / 1e9;
 }
 
-/* In a child, for its memory at the highest. */
+/* In a child, to get its peak memory. */
 static double compare_apart(const char *a, const char *b, double *cpu_seconds, double *rss_mb)
 {
     int ends[2];

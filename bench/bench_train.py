@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""What marey adds to a training by transformers' Trainer, beside torch.profiler at the same settings.
+"""Overhead of marey in a training by transformers' Trainer, compared with torch.profiler at the same settings.
 
     bench_train.py [--quick] [--dir DIR] [--results FILE] [PART...]
 
-Needs torch and transformers; without them it says so and ends with 77. A small GPT-2 is trained, on the GPU where there
-is one. What is always on adds less than two trainings differ by, and less than two steps do. So it takes part in every
-other step of one training, and neighbours are compared: of a tiny model, which shows microseconds and leaves the caches
-as cold, and of the usual one beside it. The begin and the end of a recording and the thread that writes it are measured
-by themselves and added. Other tools are compared in two processes (train_server.py), one with it and one without, that
-take turns at every step: both meet the same moods of the machine, and nothing that a tool leaves behind reaches the
-other one. They train without any tool first, to know how they compare by themselves. Without a GPU times are of the
-processors, of all threads of a process, also those of the tool; with a GPU they are by the clock, the GPU's work done
-at each step's end. What a single step waits is by the clock, and wants an idle machine.
+Needs torch and transformers; without them it prints a message and exits with 77. Trains a small GPT-2, on the GPU if
+there is one. The overhead of `always` is less than the difference of two trainings or two steps, so the tool is active
+in every other step of one training, and neighboring steps are compared: of a tiny model, which shows microseconds and
+also leaves the caches cold, and of the normal one. Start and end of a recording and the flush thread are measured
+separately and added. Other tools are compared in two processes (train_server.py), one with the tool and one without,
+that alternate steps, so both see the same state of the machine, and effects that persist after a step do not reach the
+other one. They first train without any tool, for reference. Without a GPU, times are CPU times of all threads of a
+process, including those of the tool; with a GPU, they are wall times, with a synchronization at each step's end. Waits
+of single steps are wall times and need an idle machine.
 
     always     steps with the tool on, for a run of 200: phases by marey.hf.Callback, operators by torch.profiler
-    window     20 steps recorded with operators and shapes: engine="marey" of ProfCallback; torch.profiler by hand, what
-               it has thrown away, or saved as a trace, which the training waits for
-    ends       windows of one step, again and again: what their edges cost, while what was recorded is exported beside
-    memory     10,000 steps of a tiny model, alone, with such windows
+    window     20 recorded steps with operators and shapes: engine="marey" of ProfCallback; torch.profiler used directly,
+               with its data discarded, or saved as a trace while the training waits
+    ends       repeated windows of one step: costs of their start and end while earlier windows are exported
+    memory     10,000 steps of a tiny model, without and with such windows
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from bench_results import Interval, Results, median_with_interval, options_of
 
 HERE = Path(__file__).parent
 PARTS = ("always", "window", "ends", "memory")
-FIRST = 20  # steps until everything is warm
+FIRST = 20  # warm-up steps
 WINDOW = (FIRST, 5, 20, 1)
 REPEATED = (20, 4, 1, 0)
 SELDOM = (95, 4, 1, 0)
-RUN = 200  # steps of the run that the bar of what is always on speaks of
+RUN = 200  # steps of the run for the bar of `always`
 MEBIBYTE_KB = 1024
 
 Schedule = tuple[int, int, int, int]
@@ -51,10 +51,10 @@ Answer = dict[str, Any]
 
 
 class Server:
-    """A process that trains with one tool."""
+    """A training process with one tool."""
 
     def __init__(self, tool: str, folder: Path, n_steps: int, schedule: Schedule, turns: str = "-") -> None:
-        """Start it; `turns` holds the pipes of one that takes turns."""
+        """Start it; `turns` has the pipes for alternation."""
         self.tool = tool
         self.log = folder / f"{tool.replace(' ', '_')}.log"
         command = [sys.executable, str(HERE / "train_server.py"), tool, str(folder), str(n_steps)]
@@ -69,7 +69,7 @@ class Server:
             )
 
     def begin(self, word: str) -> None:
-        """Have it train; "off" without the tool, "on" with it."""
+        """Make it train: "off" without the tool, "on" with it."""
         assert self.process.stdin is not None
         print(word, file=self.process.stdin, flush=True)
 
@@ -83,7 +83,7 @@ class Server:
         return answer
 
     def end(self) -> None:
-        """Let it go."""
+        """End it."""
         self.process.communicate()
 
 
@@ -117,16 +117,16 @@ class Pair:
         return [a / b for a, b in zip(with_tool[steps][FIRST:], without[steps][FIRST:])]
 
     def added_to_step(self) -> Interval:
-        """What a step takes longer, as a share; by the medians of the rounds."""
+        """The overhead of a step as a share, from the medians of the rounds."""
         return median_with_interval([statistics.median(self._ratios(*one)) / self.by - 1 for one in self.rounds])
 
     def added_to_run(self) -> Interval:
-        """What the whole training takes longer, beginning and end included, as a share."""
+        """The overhead of the whole training as a share, including start and end."""
         key = f"{self.clock}_ns"
         return median_with_interval([one[key] / self.by / other[key] - 1 for one, other in self.rounds])
 
     def added_ms(self, first: int, last: int) -> list[float]:
-        """Milliseconds that the steps first..last-1 take longer in all, by rounds."""
+        """The total overhead of the steps first..last-1 in milliseconds, by rounds."""
         key = f"{self.clock}_steps"
         return [(sum(one[key][first:last]) / self.by - sum(other[key][first:last])) / 1e6 for one, other in self.rounds]
 
@@ -136,7 +136,7 @@ class Pair:
         return statistics.median(t for _, other in self.rounds for t in other[key][FIRST:]) / 1e6
 
     def windows(self) -> list[list[dict[str, float]]]:
-        """What the training waited for each window, in milliseconds, by rounds; keys as train_server.py has them."""
+        """The waits of the training for each window in milliseconds, by rounds; keys as in train_server.py."""
         return [
             [{key.replace("_ns", "_ms"): ns / 1e6 for key, ns in window.items()} for window in one["windows"]]
             for one, _ in self.rounds
@@ -172,7 +172,7 @@ def by_turns(tool: str, folder: Path, n_steps: int, n_rounds: int) -> list[Answe
 
 
 def neighbours(answer: Answer) -> list[tuple[int, int]]:
-    """Steps with and without the tool, one beside the other, when everything is warm."""
+    """Pairs of neighboring steps with and without the tool, after the warm-up."""
     return list(zip(answer["with_ns"], answer["without_ns"]))[FIRST // 2 :]
 
 
@@ -203,7 +203,7 @@ def measure_always(results: Results, folder: Path, n_rounds: int, n_steps: int, 
 
 
 def content_of(folder: str, n_steps: int) -> str:
-    """How much of each kind the trace of a window has for each step."""
+    """The number of events of each kind per step in the trace of a window."""
     for path in Path(folder).rglob("*.pt.trace.json*"):
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
             found = collections.Counter(event.get("cat") for event in json.load(file)["traceEvents"])
@@ -222,7 +222,7 @@ def measure_window(results: Results, folder: Path, n_rounds: int, clock: str) ->
     added: dict[str, float] = {}
     for tool, name in names.items():
         pair = Pair(tool, folder, wait + warmup + active + 5, WINDOW, n_rounds, clock)
-        # From the step whose end prepares to the first one behind the window.
+        # From the step whose end prepares the window to the first one after it.
         interval = median_with_interval([t / active for t in pair.added_ms(wait - 1, wait + warmup + active + 1)])
         added[tool] = interval[1]
         content = content_of(pair.rounds[-1][0]["folder"], active)
@@ -236,7 +236,7 @@ def measure_window(results: Results, folder: Path, n_rounds: int, clock: str) ->
 
 
 def p99(answer: Answer, is_all: bool) -> float:
-    """Of all steps; or of those outside of windows and their warm-ups, beside which windows are exported."""
+    """Of all steps, or only of those outside of windows and warm-ups, during which windows are exported."""
     wait, warmup, active, _ = REPEATED
     steps = answer["wall_steps"]
     chosen = sorted(
@@ -279,7 +279,7 @@ def measure_ends(results: Results, folder: Path, n_rounds: int, n_steps: int) ->
 
 
 def measure_memory(results: Results, folder: Path, n_steps: int) -> None:
-    """Growth from a fifth of the steps on, when every kind of work has been done often."""
+    """Growth after the first fifth of the steps."""
     names = {
         "tiny none": "no tool",
         "tiny always marey": "marey.hf.Callback",
@@ -300,10 +300,10 @@ def measure_memory(results: Results, folder: Path, n_steps: int) -> None:
 
 
 class GpuResults(Results):
-    """The same table with a model on the GPU."""
+    """A table that marks rows as measured on the GPU."""
 
     def put(self, what: str, measured: str, bar: str = "", met: Optional[bool] = None) -> None:
-        """Say so in each line."""
+        """Add the mark to each row."""
         super().put(f"{what}, on the GPU", measured, bar, met)
 
 

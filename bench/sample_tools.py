@@ -1,4 +1,4 @@
-"""What bench_sample.py runs: targets that count their own work, and the profilers that watch them."""
+"""For bench_sample.py: targets that count their work, and the profilers that sample them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATIENCE_S = 60
 
 
 def targets_python() -> str:
-    """The newest CPython of pyenv, else this one; MAREY_TARGET_PYTHON names another."""
+    """The newest CPython of pyenv, else this one; MAREY_TARGET_PYTHON overrides it."""
     if "MAREY_TARGET_PYTHON" in os.environ:
         return os.environ["MAREY_TARGET_PYTHON"]
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -37,14 +37,14 @@ def targets_python() -> str:
 
 
 def put_on_processor(pid: int, i: int) -> None:
-    """The i-th of the processors that there are, where there are two."""
+    """The i-th CPU core, if there are two."""
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) > 1:
         os.sched_setaffinity(pid, {allowed[i]})
 
 
 class Target:
-    """One of tests/sampling/targets, on the first processor, and what it says of its own speed."""
+    """One of tests/sampling/targets on the first core, and the speed that it reports."""
 
     def __init__(self, name: str, *arguments: object, python: Optional[str] = None, pin: bool = True) -> None:
         self.script = SAMPLING / "targets" / f"{name}.py"
@@ -66,22 +66,22 @@ class Target:
             words = line.split()
             if words[0] == "ready":
                 self.is_ready.set()
-            elif words[0] == "tick" and len(words) == 3:  # the last line of a target that was killed may be cut
+            elif words[0] == "tick" and len(words) == 3:  # the last line of a killed target may be incomplete
                 self.ticks.append((float(words[1]), int(words[2])))
             else:
                 self.lines.append((time.perf_counter(), words))
         self.is_ready.set()
 
     def words(self, first: str) -> list[list[str]]:
-        """Its lines that begin with this word."""
+        """Its lines with this first word."""
         return [words for _, words in list(self.lines) if words[0] == first]
 
     def speed(self, begin: float, end: float) -> float:
-        """Rounds each second between two moments of perf_counter(), between which it may have said nothing."""
+        """Rounds per second between two times of perf_counter(), possibly without a line in between."""
         deadline = time.perf_counter() + PATIENCE_S
         while not self.ticks or self.ticks[-1][0] < end:
             if time.perf_counter() > deadline:
-                raise RuntimeError(f"{self.script.name} does not go on")
+                raise RuntimeError(f"{self.script.name} makes no progress")
             time.sleep(0.01)
         return (self._rounds_at(end) - self._rounds_at(begin)) / (end - begin)
 
@@ -100,22 +100,22 @@ class Target:
 
 
 class Watched(NamedTuple):
-    """What one run of a profiler gave and took."""
+    """Results and cost of one run of a profiler."""
 
     stacks: Counter[Stack]
-    seconds: float  # on the wall, all of it
+    seconds: float  # wall time of the whole run
     cpu_s: float
     rss_mb: float
     status: int
     said: str
-    facts: dict[str, Any]  # what the tool itself counted
+    facts: dict[str, Any]  # counts reported by the tool
 
     def rounds(self, n_threads: int) -> float:
         return sum(self.stacks.values()) / n_threads
 
 
 class PeakMemory(threading.Thread):
-    """The peak of a process's memory, read while it lives: what wait4 tells counts in the process that forked it."""
+    """The peak memory of a process, read while it runs, because wait4's value includes the process that forked it."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -135,17 +135,17 @@ class PeakMemory(threading.Thread):
 
 
 class Tool(abc.ABC):
-    """A profiler: how it is called and how what it writes is read."""
+    """A profiler: its command line and the reader of its output."""
 
     name = ""
 
     @abc.abstractmethod
     def command(self, pid: int, rate: float, seconds: float, out: Path) -> list[str]:
-        """What is typed to sample `pid` into `out`."""
+        """The command that samples `pid` into `out`."""
 
     @abc.abstractmethod
     def read(self, out: Path, said: str) -> tuple[Counter[Stack], dict[str, Any]]:
-        """How often each stack was seen, and what else it tells."""
+        """The count of each stack, and other reported facts."""
 
     def start(self, pid: int, rate: float, seconds: float, out: Path) -> subprocess.Popen[str]:
         if out.is_dir():
@@ -158,7 +158,7 @@ class Tool(abc.ABC):
         return process
 
     def finish(self, process: subprocess.Popen[str], seconds: float) -> tuple[str, float, float]:
-        """Wait for it, and interrupt it when it is late; return what it said, its processor time and peak memory."""
+        """Wait for it, and interrupt it if it is late; return its output, CPU time and peak memory."""
         late = threading.Timer(seconds + 1, process.send_signal, (signal.SIGINT,))
         hopeless = threading.Timer(seconds + 20, process.kill)
         rss = PeakMemory(process.pid)
@@ -222,7 +222,7 @@ def starts(program: str) -> bool:
 
 
 def program_beside_python(name: str) -> Optional[str]:
-    """A peer's program: of the variable MAREY_AUSTIN or MAREY_PY_SPY, in this Python's environment, or built here."""
+    """A peer's program: from MAREY_AUSTIN or MAREY_PY_SPY, in this Python's environment, or in the build folder."""
     folders = [Path(sys.executable).parent, ROOT / "build" / "peers" / "bin"]
     named = os.environ.get(f"MAREY_{name.upper().replace('-', '_')}")
     candidates = [named] if named else [str(folder / name) for folder in folders]
@@ -234,7 +234,7 @@ def grammar_of(target: Target) -> Grammar:
 
 
 class Marey(Tool):
-    """marey attach, with options; what it writes is read by marey export and marey report."""
+    """marey attach with options; marey export and marey report read its recording."""
 
     name = "marey"
 
@@ -261,11 +261,11 @@ class Marey(Tool):
         return from_pyspy(text), dict(self.tables(out)["audit"][0])
 
 
-# ---- how much slower a target is ----
+# ---- slowdown of a target ----
 
 
 def slowdowns(target: Target, ways: dict[str, tuple[Tool, float]], rounds: int, out: Path) -> dict[str, list[float]]:
-    """Return of each way how much slower the target is, in percent, in each round: without, with, with, without."""
+    """Return the slowdown of the target in percent by mode and round: without, with, with, without."""
     window = 0.4
     losses: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A process of bench_train.py: trains with one tool, each time it is asked to.
+"""A process of bench_train.py that trains with one tool, on request.
 
     train_server.py TOOL FOLDER N_STEPS SCHEDULE TURNS
 
-Each line on stdin, "off" or "on", is a training of N_STEPS by transformers' Trainer without and with the tool; the
-answer is a line of JSON: the time of train(), by the clock and of the processors, the same of every step, and what the
-tool tells. The tool "by turns marey" is marey.hf.Callback in every other step of one training. SCHEDULE is
-wait,warmup,active,cycles of the tools that record windows. TURNS is "-", or the pipes by which two processes take
-turns, step by step: who begins, and the descriptors to read and to write.
+Each line on stdin, "off" or "on", starts a training of N_STEPS by transformers' Trainer without or with the tool. The
+response is a line of JSON: wall time and CPU time of train() and of every step, and the tool's results. The tool "by
+turns marey" is marey.hf.Callback in every other step of one training. SCHEDULE is wait,warmup,active,cycles of tools
+that record windows. TURNS is "-", or, for two processes that alternate steps: who begins, and the descriptors of pipes
+to read and to write.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from transformers import (  # noqa: E402
 
 HAS_GPU = torch.cuda.is_available()
 WORDS = 256
-# A step of some 20 ms on a processor, and of some 15 ms on a GPU; "tiny" is for counting steps.
+# A step takes about 20 ms on a CPU core, and 15 ms on a GPU; "tiny" is for large numbers of steps.
 SIZES = {"usual": (4, 128, 8, 64), "gpu": (8, 512, 16, 128), "tiny": (1, 16, 2, 8)}
 SAME = {"record_shapes": True, "profile_memory": False, "with_stack": False, "with_flops": False}
 RSS_EVERY = 100
@@ -47,7 +47,7 @@ class Data(torch.utils.data.Dataset):  # type: ignore[type-arg]
     """Random tokens."""
 
     def __init__(self, n: int, length: int) -> None:
-        """Make them."""
+        """Generate them."""
         self.tokens = torch.randint(0, WORDS, (n, length))
 
     def __len__(self) -> int:
@@ -58,16 +58,16 @@ class Data(torch.utils.data.Dataset):  # type: ignore[type-arg]
 
 
 class Turns:
-    """Two processes that train step by step, one while the other waits."""
+    """Alternation of two processes: one trains a step while the other waits."""
 
     def __init__(self, text: str) -> None:
-        """Take part, or train alone."""
+        """Join the alternation, or train without it."""
         self.is_alone = text == "-"
         self.is_first, self.read_fd, self.write_fd = (False, -1, -1) if self.is_alone else map(int, text.split(","))
         self.waited_ns = 0
 
     def give(self) -> None:
-        """Let the other one go on."""
+        """Resume the other process."""
         if not self.is_alone:
             os.write(self.write_fd, b"x")
 
@@ -81,10 +81,10 @@ class Turns:
 
 
 class Timer(TrainerCallback):  # type: ignore[misc]
-    """Times each step. It is the last callback, so a step has what the others do at its end."""
+    """Times each step. It is the last callback, so a step includes what the others do at its end."""
 
     def __init__(self, turns: Turns) -> None:
-        """Begin with nothing."""
+        """Start without results."""
         self.turns = turns
         self.wall_ns: list[int] = []
         self.cpu_ns: list[int] = []
@@ -98,7 +98,7 @@ class Timer(TrainerCallback):  # type: ignore[misc]
         self.begin()
 
     def on_step_end(self, _args: Any, state: Any, _control: Any, **__: Any) -> None:
-        """Note a step, and let the other one have its own."""
+        """Store the times of a step, and wait while the other process does its step."""
         self.end()
         if state.global_step % RSS_EVERY == 0:
             with open("/proc/self/statm", encoding="ascii") as statm:
@@ -109,12 +109,12 @@ class Timer(TrainerCallback):  # type: ignore[misc]
         self.begin()
 
     def begin(self) -> None:
-        """Processor time goes on from the last step: threads of a tool may work while the training waits."""
+        """Continue CPU time from the last step, because threads of a tool may work while the training waits."""
         self.began_wall = time.perf_counter_ns()
         self.began_cpu = self.began_cpu or time.process_time_ns()
 
     def end(self) -> None:
-        """Read both clocks, the GPU's work done."""
+        """Read both clocks after synchronizing the GPU."""
         if HAS_GPU:
             torch.cuda.synchronize()
         now = time.process_time_ns()
@@ -124,13 +124,13 @@ class Timer(TrainerCallback):  # type: ignore[misc]
 
 
 class ByTurns(TrainerCallback):  # type: ignore[misc]
-    """Has marey.hf.Callback take part in half of the steps, and times all: with, without, without, with, and so on.
+    """Enables marey.hf.Callback in half of the steps, and times all: with, without, without, with, and so on.
 
-    It stands behind that callback. What it does itself between two steps is no part of either.
+    It comes after that callback. Its own time between two steps is not part of either.
     """
 
     def __init__(self, callback: Any) -> None:
-        """Have that one take part."""
+        """Store that callback."""
         self.callback = callback
         self.trainer: Any = None
         self.with_ns: list[int] = []
@@ -139,12 +139,12 @@ class ByTurns(TrainerCallback):  # type: ignore[misc]
         self.thread_ns = 0
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        """The first step is one with it."""
+        """Enable it for the first step."""
         self.trainer = self.callback._trainer
         self.began_ns = now_ns()
 
     def on_step_end(self, _args: Any, state: Any, _control: Any, **__: Any) -> None:
-        """Note a step, and take the callback out or in again."""
+        """Store the times of a step, and enable or disable the callback for the next."""
         took_ns = now_ns() - self.began_ns
         (self.with_ns if self.callback._is_on else self.without_ns).append(took_ns)
         wanted = state.global_step % 4 in (0, 3)
@@ -155,17 +155,17 @@ class ByTurns(TrainerCallback):  # type: ignore[misc]
             self.callback._patches.undo()
             self.callback._is_on = False
         if state.global_step == state.max_steps:
-            self.callback._is_on = True  # it has something to end
+            self.callback._is_on = True  # so that it ends its recording
             self.thread_ns = thread_ns("marey-flush")
         self.began_ns = now_ns()
 
     def told(self) -> dict[str, Any]:
-        """What was measured."""
+        """The results."""
         return {"with_ns": self.with_ns, "without_ns": self.without_ns, "thread_ns": self.thread_ns}
 
 
 def thread_ns(name: str) -> int:
-    """The processor time of a thread; the one that writes a recording does so in any step."""
+    """CPU time of a thread; the flush thread writes in any step."""
     for thread in Path("/proc/self/task").iterdir():
         if (thread / "comm").read_text() == f"{name}\n":
             return int((thread / "schedstat").read_text().split()[0])
@@ -173,7 +173,7 @@ def thread_ns(name: str) -> int:
 
 
 def now_ns() -> int:
-    """Read the clock that steps are measured by, as bench_train.py chooses it."""
+    """Read the clock for steps, selected by bench_train.py."""
     if HAS_GPU:
         torch.cuda.synchronize()
         return time.perf_counter_ns()
@@ -181,7 +181,7 @@ def now_ns() -> int:
 
 
 def edges_of_a_recording(folder: Path) -> list[int]:
-    """What beginning a recording and ending it takes, together; several times."""
+    """The time to start and end a recording; several times."""
     import marey
 
     took = []
@@ -198,7 +198,7 @@ def edges_of_a_recording(folder: Path) -> list[int]:
 
 
 class Always(TrainerCallback):  # type: ignore[misc]
-    """torch.profiler, on for the whole training; what it has at the end is thrown away."""
+    """torch.profiler, on for the whole training, with its result discarded."""
 
     def __init__(self) -> None:
         """Begin with the training."""
@@ -219,7 +219,7 @@ class Always(TrainerCallback):  # type: ignore[misc]
 
 
 class Windows(Always):
-    """torch.profiler by a schedule, as one writes it by hand; saves its traces where there is a folder."""
+    """torch.profiler with a schedule, used directly; saves its traces if there is a folder."""
 
     def __init__(self, wanted: tuple[int, int, int, int], folder: Path | None) -> None:
         """Begin with the training."""
@@ -299,7 +299,7 @@ def train(tools: list[Any], tool: str, n_steps: int, folder: Path, turns: Turns)
 
 
 def told(tools: list[Any]) -> list[dict[str, int]]:
-    """What the training waited for each window, in nanoseconds: at its end, what of that was the profiler's, before."""
+    """The waits of the training for each window in nanoseconds: at its end, the profiler's part of that, before it."""
     drivers = [tool.prof for tool in tools if getattr(tool, "prof", None) is not None]
     keys = ("wait_ns", "engine_ns", "prepare_ns", "begin_ns")
     return [{key: getattr(window, key) for key in keys} for driver in drivers for window in driver.windows]
@@ -312,7 +312,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     if not HAS_GPU:
-        torch.set_num_threads(1)  # the other processors are for what tools do beside
+        torch.set_num_threads(1)  # the other cores are for threads of tools
     for i, line in enumerate(sys.stdin):
         here = folder / f"{tool.replace(' ', '_')}-{i}"
         tools = make_tool(tool, here, (wait, warmup, active, cycles)) if line.strip() == "on" else []

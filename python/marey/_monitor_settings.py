@@ -39,7 +39,7 @@ def spelled(given: Mapping[str, Any]) -> dict[str, Any]:
         name = SPELLINGS.get(key, key)
         if name in found and found[name] != value:
             other = next(short for short, long in SPELLINGS.items() if long == name)
-            raise ValueError(f"{name} and {other} are spellings of one switch with different values: remove one")
+            raise ValueError(f"{name} and {other} are two spellings of one switch with different values: remove one")
         found[name] = value
     return found
 

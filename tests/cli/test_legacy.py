@@ -106,7 +106,7 @@ def test_fractions_of_files_are_those_of_pandas(marey, tmp_path):
     answer = json.loads(marey("breakdown", "--legacy", "--json", "runs").stdout)["legacy"]
     pooled = {(r["strategy"], r["num_gpus"]): r["computation_fraction"] for r in answer["rows"] if r["rank"] is None}
     assert pooled == pytest.approx(want.to_dict()), "and strategy and number are not the wrong way round"
-    assert "that takes the trace" in answer["warnings"][1], "such files cannot be corrected, and that is said"
+    assert "without the trace" in answer["warnings"][1], "such files cannot be corrected, and that is said"
 
 
 def test_the_old_measure_is_labelled_and_never_shown_unasked(marey, tmp_path):
@@ -127,7 +127,7 @@ def test_files_may_be_packed_and_rows_be_torn(marey, tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
     done = marey("breakdown", "--legacy", "a.csv.gz")
     assert done.returncode == 0
-    assert "1 rows without a strategy, a number of GPUs or a time are left out" in done.stdout
+    assert "1 rows without a strategy, a number of GPUs or a time are ignored" in done.stdout
 
 
 @pytest.mark.parametrize(
