@@ -1,35 +1,34 @@
 /*
- * Commands that print an analysis of the registry, such as marey compare: options from its settings, the report, each
- * format.
+ * Commands that print an analysis of the registry, such as marey compare: options from its settings, report, formats.
  */
 #ifndef MAREY_CLI_ANALYSIS_COMMAND_H
 #define MAREY_CLI_ANALYSIS_COMMAND_H
 
 #include "cli.h"
 
-/* Complete the options of the command, called as its analysis is: settings before its own, formats after. */
+/* Completes the options of a command named like its analysis: settings before its own, formats after. */
 void analysis_command_prepare(struct cli_command *command);
 
-/* Whether the options fit together. False with a sentence said. */
+/* Whether the options fit together. Prints a message if not. */
 bool analysis_command_check(const char *analysis);
 
 /*
- * A report of these paths; settings, threads and progress are filled in. CLI_BAD after a sentence, or without one where
- * `is_reported` (NULL: never) is set by then.
+ * Makes a report of these paths; fills in settings, threads and progress. Returns CLI_BAD after a message, or without
+ * one if `is_reported` (NULL: never) was set meanwhile.
  */
 int analysis_command_make(const char *analysis, char *const *paths, int n,
                           struct marey_report_options *options, const bool *is_reported,
                           marey_report **out);
 
-/* The same of the recordings and traces at these paths, which cli_open() opens and the caller closes. */
+/* The same for recordings and traces at these paths, which cli_open() opens and the caller closes. */
 int analysis_command_open(const char *analysis, char *const *paths, int n,
                           struct cli_recordings *recordings, marey_report **out);
 
-/* Write it where --output says, in the format that was asked for; `limit` and `unit` for people, or 0 and NULL. */
+/* Writes it to --output in the requested format; `limit` and `unit` for text, or 0 and NULL. */
 int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit);
-/* Whether one of --json, --csv, --markdown, or with `also_output` --output, was given. */
+/* Whether --json, --csv or --markdown was given, or with `also_output` --output. */
 bool analysis_command_has_format(bool also_output);
-/* Write it to the file `path` as a page. */
+/* Writes it to the file `path` as a page. */
 int analysis_command_write_page(const marey_report *report, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* Amounts and process ids, as people type them. */
+/* Parsing amounts and process ids typed by the user. */
 #include <math.h>
 
 #include "cli.h"

@@ -1,4 +1,4 @@
-/* A directory that is to become a recording: what is in it, and how it becomes empty. */
+/* A directory that is to become a recording: checking its content, and emptying it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 #include "cli.h"
 
-/* Others write a meta.json too; ours says what it is in its first line. */
+/* Other programs write a meta.json too; ours identifies itself in the first line. */
 static bool is_our_meta(int dir_fd)
 {
     char text[128] = "";
@@ -25,7 +25,7 @@ static bool is_like(const char *name, const char *begin, const char *end)
     return strncmp(name, begin, strlen(begin)) == 0 && cli_ends_with(name, end, strlen(end));
 }
 
-/* A file by a name that libmarey gives. A directory or a link of such a name is somebody else's. */
+/* A file with a name that libmarey uses. A directory or symlink of that name is not ours. */
 static bool is_our_file(int dir_fd, const char *name)
 {
     struct stat st;
@@ -39,7 +39,7 @@ static bool is_our_file(int dir_fd, const char *name)
            cli_ends_with(name, ".pool", 5) || is_like(name, "energy-", ".lock");
 }
 
-/* Call `each` for the entries of `dir` until it returns false; how many there were, or -1. */
+/* Calls `each` for the entries of `dir` until it returns false. Returns how many there were, or -1. */
 typedef bool visit_entry(int dir_fd, const char *name, void *ctx);
 static int for_entries(const char *path, visit_entry *each, void *ctx)
 {
@@ -66,7 +66,7 @@ struct entries {
 static bool note_entry(int dir_fd, const char *name, void *ctx)
 {
     struct entries *entries = ctx;
-    /* Another rank has just made the directory and is about to call this file meta.json. */
+    /* Another rank has just created the directory and is about to rename this file to meta.json. */
     if (is_like(name, "meta.json.", ".new"))
         return true;
     entries->n++;
@@ -103,7 +103,7 @@ bool cli_may_hold_recording(const char *path, const char *quoted)
     return existing != CLI_IS_NO_DIR && existing != CLI_IS_OTHER_DIR;
 }
 
-/* Called only for recordings, that is for directories in which every file is ours. */
+/* Called only for recordings: directories in which every file is ours. */
 bool cli_empty_recording(const char *path)
 {
     bool failed = false;

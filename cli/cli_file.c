@@ -1,6 +1,6 @@
 /*
- * Files that commands write. The bytes go into a new file beside the old one, which takes its place once it is complete:
- * a wrong option, a full disk or ctrl-C leaves the old file as it was.
+ * Output files of commands. The data go into a new file beside the old one, which replaces it once it is complete: a
+ * wrong option, a full disk or ctrl-C leaves the old file as it was.
  *
  *     a new file, or our own      a file without a name, which the kernel removes when we are killed; at the end it
  *                                 gets the name FILE.PID.tmp, then rename
@@ -21,27 +21,27 @@
 
 #include "cli.h"
 
-/* One file while it is written. */
+/* A file being written. */
 struct output {
     const char *path; /* as given */
-    int fd;           /* what is written to */
-    int target;       /* DIRECT, RENAMED, or the descriptor of the file to copy to */
-    bool has_name;    /* RENAMED: as `temporary`; else it gets that name at the end */
+    int fd;           /* written to */
+    int target;       /* DIRECT, RENAMED, or the descriptor to copy to */
+    bool has_name;    /* RENAMED: it is called `temporary`; else it gets that name at the end */
     char final[PATH_MAX], temporary[PATH_MAX];
 };
 enum { DIRECT = -1, RENAMED = -2 };
 
 /* ---- ctrl-C in the middle ---- */
 
-static char unfinished[PATH_MAX]; /* removed by the handler; "": none */
+static char unfinished[PATH_MAX]; /* the handler removes it; "": none */
 
 static void remove_unfinished(int sig)
 {
     unlink(unfinished);
-    raise(sig); /* SA_RESETHAND has put the default back */
+    raise(sig); /* SA_RESETHAND has restored the default */
 }
 
-/* `path` is removed when a signal ends us; "" ends that. */
+/* Removes `path` if a signal ends us; "" cancels that. */
 static void remove_on_signals(const char *path)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -59,7 +59,7 @@ static void remove_on_signals(const char *path)
 
 /* ---- opening ---- */
 
-/* The open descriptor that `path` refers to; -1 for an ordinary path. */
+/* The open descriptor that `path` names; -1 for an ordinary path. */
 static int descriptor_of(const char *path)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -81,12 +81,12 @@ static int descriptor_of(const char *path)
 
 static bool open_descriptor(struct output *out, int number)
 {
-    fflush(stdout); /* what was printed before comes before */
+    fflush(stdout); /* so that earlier output precedes it */
     out->fd = fcntl(number, F_DUPFD_CLOEXEC, 3);
     return out->fd >= 0;
 }
 
-/* A new file in the folder of the old one, with its permissions; links are followed. */
+/* Opens a new file in the folder of the old one, with its permissions; follows symlinks. */
 static bool open_beside(struct output *out, const struct stat *old)
 {
     if (realpath(out->path, out->final) == NULL)
@@ -99,23 +99,23 @@ static bool open_beside(struct output *out, const struct stat *old)
     char folder[PATH_MAX];
     strcpy(folder, out->final);
     out->target = RENAMED;
-    out->fd = access("/proc/self/fd", X_OK) == 0 /* for give_name() */
+    out->fd = access("/proc/self/fd", X_OK) == 0 /* give_name() needs it */
                   ? open(dirname(folder), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666)
                   : -1;
     out->has_name = out->fd < 0;
-    unlink(out->temporary); /* of an earlier process with our number */
-    if (out->has_name) {    /* not every file system has files without a name */
+    unlink(out->temporary); /* of an earlier process with our pid */
+    if (out->has_name) {    /* some file systems do not support unnamed files */
         out->fd = open(out->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (out->fd < 0)
             return false;
     }
     remove_on_signals(out->temporary);
-    if (old != NULL) /* some file systems have no permissions to set */
+    if (old != NULL) /* some file systems have no permissions */
         (void)!fchmod(out->fd, old->st_mode & 07777);
     return true;
 }
 
-/* A file without a name; `out->target` is the file that it is copied to. */
+/* Opens an unnamed file; `out->target` is the file to copy it to. */
 static bool open_apart(struct output *out)
 {
     out->target = open(out->path, O_WRONLY | O_CLOEXEC);
@@ -143,7 +143,7 @@ static bool open_output(struct output *out, const char *path)
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
         return out->fd >= 0;
     }
-    /* Writing to it must be allowed: a rename would replace a read-only file all the same. */
+    /* Writing must be permitted: a rename would replace even a read-only file. */
     if (is_there && access(path, W_OK) != 0)
         return false;
     if (is_there && (old.st_nlink > 1 || old.st_uid != geteuid()))
@@ -170,7 +170,7 @@ static bool copy_to_target(const struct output *out)
     return true;
 }
 
-/* Give it the name `temporary`, since rename() replaces an existing file and linkat() does not. */
+/* Links the file as `temporary` first, because rename() replaces an existing file and linkat() does not. */
 static bool give_name(const struct output *out)
 {
     char open_file[64];
@@ -188,7 +188,7 @@ static void print_written(const struct output *out, const char *next)
                 marey_text_number((double)st.st_size, MAREY_UNIT_BYTES, bytes, sizeof bytes), next);
 }
 
-/* Put the file in its place where `status` is fine, else leave the old one. Returns the exit status. */
+/* Moves the file into place if `status` is fine, else keeps the old one. Returns the exit status. */
 static int close_output(struct output *out, int status, const char *next)
 {
     bool is_fine = status != CLI_FINE || out->target < 0 || copy_to_target(out);
@@ -196,7 +196,7 @@ static int close_output(struct output *out, int status, const char *next)
         print_written(out, next);
     if (out->target == RENAMED && is_fine && status == CLI_FINE)
         is_fine = give_name(out);
-    /* Some file systems report a full disk only here. */
+    /* Some file systems report a full disk only on close. */
     is_fine &= close(out->fd) == 0 || status != CLI_FINE;
     if (out->target >= 0)
         is_fine &= close(out->target) == 0;

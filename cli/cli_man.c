@@ -1,6 +1,6 @@
 /*
- * Manual pages, made from the tables that also make the help. The build asks for one page per
- * command by `marey help --man`. A page has no date, so that two builds of one version are equal.
+ * Manual pages, generated from the tables of the help. The build creates one page per command with `marey help --man`.
+ * A page has no date, so that builds of one version are identical.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -9,7 +9,7 @@
 
 /* ---- text ---- */
 
-/* What roff would take for something else: its escapes, and signs that it draws as typographers do. */
+/* Escapes characters that roff would interpret, or replace typographically. */
 static void print_char(char c)
 {
     static const char *const names[UCHAR_MAX + 1] = {
@@ -27,7 +27,7 @@ static void print_span(const char *text, size_t len)
         print_char(text[i]);
 }
 
-/* A line that begins with a period would be a request; blank lines are between paragraphs. */
+/* A line that begins with a period would be a request; blank lines separate paragraphs. */
 static void print_text(const char *text)
 {
     bool at_start = true;
@@ -60,7 +60,7 @@ static void print_meaning(const char *word, const char *meaning)
     print_text(meaning);
 }
 
-/* Lines without filling. */
+/* Prints lines without filling. */
 static void print_lines(const char *text)
 {
     puts(".EX");
@@ -82,7 +82,7 @@ static void print_upper(const char *text)
 
 /* ---- options ---- */
 
-/* Words to type literally are bold, names of values in italics. */
+/* Literal words are bold, placeholders italic. */
 static void print_value(const struct cli_option *option)
 {
     const char *const font = cli_kind(option) == CLI_CHOICE ? "\\fB" : "\\fI";
@@ -94,7 +94,7 @@ static void print_value(const struct cli_option *option)
         fputs("\\fR", stdout);
         if (word[len] == '\0')
             return;
-        fputs("|\\:", stdout); /* where a line that is too long may end */
+        fputs("|\\:", stdout); /* permits a line break */
         word += len + 1;
     }
 }
@@ -199,7 +199,7 @@ static void print_exits(const struct cli_command *command)
             "When a recording is damaged, what could be read is answered, and the status is 2.");
 }
 
-/* What the variable holds is the same list everywhere; the page of marey itself has it. */
+/* The list of the variable's options is the same everywhere; only the page of marey itself has it. */
 static void print_keys(void)
 {
     struct cli_key key;

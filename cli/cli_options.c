@@ -1,4 +1,4 @@
-/* The parser of options and the printer of help: two readers of one table. cli_man.c and cmd_completion.c are others. */
+/* The option parser and the help printer, which use the same tables as cli_man.c and cmd_completion.c. */
 #include "cli.h"
 
 /* ---- finding ---- */
@@ -52,7 +52,7 @@ static int unknown_option(const struct cli_command *command, const char *word)
 
 /* ---- values ---- */
 
-/* Is `text` one of the words of `choices`, a|b|c? */
+/* Whether `text` is one of the words of `choices`, a|b|c. */
 static bool is_choice(const char *choices, const char *text)
 {
     const size_t len = strlen(text);
@@ -82,7 +82,7 @@ static int add_text(const struct cli_option *option, struct cli_texts *texts, co
     return CLI_FINE;
 }
 
-/* A setting is kept as a text, for the analysis that it is meant for to check; but a number is one here, too. */
+/* A setting is stored as a string, which its analysis validates; only a number is parsed here. */
 static int set_value(const struct cli_option *option, const char *text)
 {
     const enum cli_kind kind = cli_kind(option);
@@ -115,11 +115,11 @@ const char *cli_given(const struct cli_option *option)
 
 struct parser {
     const struct cli_command *command;
-    char **next; /* the word to look at */
+    char **next; /* the next word */
     bool wants_help;
 };
 
-/* `text`: a value given in the same word, or NULL to take the next one. */
+/* `text`: a value in the same word, or NULL to use the next one. */
 static int take_value(struct parser *parser, const struct cli_option *option, const char *text)
 {
     if (cli_kind(option) == CLI_FLAG && text != NULL)
@@ -146,7 +146,7 @@ static int take_long(struct parser *parser, const char *word)
     return take_value(parser, option, word[2 + len] == '=' ? word + 3 + len : NULL);
 }
 
-/* -o VALUE, -oVALUE, and letters of flags in a row. */
+/* -o VALUE, -oVALUE, and combined flags. */
 static int take_letters(struct parser *parser, const char *word)
 {
     for (const char *letter = word + 1; *letter != '\0'; letter++) {
@@ -176,7 +176,7 @@ static int parse(struct parser *parser, char **args, int *n_args)
             if (!options_over)
                 *parser->command->divider = *n_args;
         } else if (options_over || word[0] != '-' || word[1] == '\0') {
-            args[(*n_args)++] = word; /* never past the word just read, so nothing unread is lost */
+            args[(*n_args)++] = word; /* never past the word just read, so no unread word is lost */
             options_over |= parser->command->stops_at_argument;
         } else {
             status = word[1] == '-' ? take_long(parser, word) : take_letters(parser, word);
@@ -211,7 +211,7 @@ void cli_term_choices(bool (*at)(size_t i, struct cli_term *term), char *into, s
 #define HELP_WIDTH 90
 #define HELP_INDENT 10
 
-/* An option with many choices takes several lines, each broken after one of them. Returns the width of the last. */
+/* Long lists of choices are wrapped. Returns the width of the last line. */
 static int print_left(const char *left, int len)
 {
     while (len > HELP_WIDTH) {
@@ -280,7 +280,7 @@ void cli_print_help(const struct cli_command *command)
 
 /* ---- options of a recording ---- */
 
-/* A line of marey_options_help(): key=VALUES, blanks, the meaning and the default in parentheses. */
+/* Parses a line of marey_options_help(): key=VALUES, blanks, the meaning and the default in parentheses. */
 bool cli_next_key(const char **at, struct cli_key *key)
 {
     const char *line = *at != NULL ? *at : marey_options_help();

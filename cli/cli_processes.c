@@ -1,4 +1,4 @@
-/* The processes on this machine that run Python, for `marey top` without one. */
+/* Lists the processes on this machine that run Python, for `marey top` without arguments. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static size_t read_proc(int pid, const char *name, char *into, size_t size)
     return n;
 }
 
-/* As it was typed, with blanks between. */
+/* The command line, separated by blanks. */
 static bool read_command(struct process *p)
 {
     size_t n = read_proc(p->pid, "cmdline", p->command, sizeof p->command);
@@ -45,7 +45,7 @@ static bool is_named_python(const char *path)
     return strncmp(slash != NULL ? slash + 1 : path, "python", 6) == 0;
 }
 
-/* The interpreter, or a program that embeds it. */
+/* Whether it is an interpreter, or a program that embeds one. */
 static bool runs_python(struct process *p)
 {
     char path[64], line[4096];
@@ -88,7 +88,7 @@ static int by_cpu(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Returns how many; `*list` is for the caller to free. */
+/* Returns how many; the caller frees `*list`. */
 static size_t find_processes(struct process **list)
 {
     size_t n = 0;

@@ -1,6 +1,5 @@
 /*
- * Commands that Python has: `python -m marey.itwinai`, for files and stores of itwinai. Python's standard output is that of
- * the command.
+ * Commands implemented in Python: `python -m marey.itwinai`, for files and stores of itwinai, with our standard output.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -14,8 +13,8 @@
 #include "cli.h"
 
 /*
- * The package beside this program first, which has the same version; where it was built for another Python, the one of the
- * interpreter. Nothing else is imported from that folder, or from the current one.
+ * Loads the package beside this program, which has the same version, or if that was built for another Python, the one
+ * of the interpreter. Imports nothing else from that folder, nor from the current directory.
  */
 static const char script[] =
     "import sys\n"
@@ -58,7 +57,7 @@ void cli_add_options(struct cli_words *words, const struct cli_command *command)
     for (size_t i = 0; i < command->n_options; i++) {
         const struct cli_option *const option = &command->options[i];
         const enum cli_kind kind = cli_kind(option);
-        const bool is_bare = kind == CLI_FLAG || kind == CLI_MAYBE; /* "" is without a value */
+        const bool is_bare = kind == CLI_FLAG || kind == CLI_MAYBE; /* "" means no value */
         char number[16];
         const char *text = number;
         if (option->kind == CLI_FLAG)
@@ -73,7 +72,7 @@ void cli_add_options(struct cli_words *words, const struct cli_command *command)
     }
 }
 
-/* 0, or an error number with a sentence printed. `argv[0]` is set. */
+/* Returns 0, or an error number with a message printed. `argv[0]` is set. */
 static int start(char **argv, FILE *out, pid_t *pid)
 {
     extern char **environ;
@@ -100,17 +99,17 @@ static int run(char **argv, FILE *out)
 {
     pid_t pid;
     int status;
-    fflush(NULL); /* printed before comes before */
+    fflush(NULL); /* so that earlier output comes first */
     if (start(argv, out, &pid) != 0)
         return CLI_BAD;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return cli_fail("cannot wait for Python: %s", strerror(errno));
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
-        raise(SIGPIPE); /* the reader of our output has seen enough */
+        raise(SIGPIPE); /* the reader closed our output */
     if (WIFSIGNALED(status))
         return cli_fail("Python was ended by signal %d", WTERMSIG(status));
-    if (WEXITSTATUS(status) == 1) /* a traceback, and no sentence */
+    if (WEXITSTATUS(status) == 1) /* an exception, reported only by a traceback */
         return cli_fail("Python failed; its error is above");
     return WEXITSTATUS(status) == 0 ? CLI_FINE : CLI_BAD;
 }

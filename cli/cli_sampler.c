@@ -1,9 +1,9 @@
-/* A sampler for a command: made from options, run in a thread. */
+/* Creates a sampler from options and runs it in a thread. */
 #include "sampling.h"
 
 /* ---- making one ---- */
 
-/* Whether a process can be read; else it is named with the reason. */
+/* Whether a process can be read; if not, prints the reason. */
 static bool can_read(const struct marey_sampler_options *options, pid_t pid)
 {
     struct marey_sampler_options one = *options;
@@ -55,7 +55,7 @@ static void *run(void *ctx)
 {
     struct sampling *sampling = ctx;
     sampling->status = marey_sampler_run(sampling->sampler);
-    if (sampling->status != MAREY_OK) /* the sentence is this thread's */
+    if (sampling->status != MAREY_OK) /* the error message belongs to this thread */
         snprintf(sampling->error, sizeof sampling->error, "%s", marey_last_error());
     return NULL;
 }

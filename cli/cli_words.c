@@ -1,4 +1,4 @@
-/* Sentences and words: to stderr, for the shell, for people. */
+/* Messages and strings: for stderr, for the shell, for display. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include "cli.h"
 
-/* Arguments and names of others are in these sentences: none may command the terminal. */
+/* Messages contain foreign arguments and names: escape control characters. */
 int cli_fail(const char *fmt, ...)
 {
     char raw[8192], text[8192];
@@ -35,7 +35,7 @@ void cli_say_left_out(uint64_t n, const char *thing, const char *why)
 
 #define WORD_MAX 32
 
-/* Letters to insert, remove or replace to make `b` of `a`; words that are too long are far apart. */
+/* The edit distance between `a` and `b`; long words count as distant. */
 static size_t distance(const char *a, const char *b)
 {
     const size_t n = strlen(a), m = strlen(b);
@@ -60,7 +60,7 @@ static size_t distance(const char *a, const char *b)
 const char *cli_nearest(const char *word, const void *words, size_t n, size_t stride)
 {
     const char *nearest = NULL;
-    size_t best = strlen(word) / 2 + 1; /* at least half of it must have been right */
+    size_t best = strlen(word) / 2 + 1; /* at least half of it must match */
     for (size_t i = 0; i < n; i++) {
         const char *candidate = *(const char *const *)((const char *)words + i * stride);
         const size_t d = distance(word, candidate);
@@ -74,7 +74,7 @@ const char *cli_nearest(const char *word, const void *words, size_t n, size_t st
 
 /* ---- for the shell, for people ---- */
 
-/* $'...': what a terminal would obey is spelled out, and the shell reads it back. */
+/* $'...': escapes control characters in a form that the shell decodes. */
 static const char *quote_bytes(const char *path, char *into)
 {
     char *p = stpcpy(into, "$'");
@@ -145,7 +145,7 @@ const char *cli_env(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* The length of one of `extensions` that the `len` bytes at `name` end with, and do not consist of; 0: none. */
+/* The length of the one of `extensions` at the end of `name` (`len` bytes), unless it is the whole name; 0: none. */
 static size_t find_extension(const char *name, size_t len, const char *extensions)
 {
     size_t n;

@@ -1,5 +1,5 @@
 /*
- * marey artifacts: files made of a trace of torch.profiler. Each is a row of a table and is made separately: when one
+ * marey artifacts: files generated from a torch.profiler trace. Each is a row of a table and is made separately: if one
  * fails, the others are still written.
  */
 #include <errno.h>
@@ -47,13 +47,13 @@ static const struct cli_option options[] = {
 
 struct artifacts {
     const char *source, *directory;
-    marey_torch_trace *trace;             /* NULL: not needed, or it could not be read */
+    marey_torch_trace *trace;             /* NULL: not needed, or unreadable */
     struct marey_torch_trace_facts facts; /* of it */
-    struct stat read;                     /* the source before it was read */
+    struct stat read;                     /* stat of the source before reading */
     int64_t rank;
     const char *settings[3]; /* of the operators */
     char depth[32], sort[64];
-    marey_report *operators; /* of the trace: made on first use, and shared */
+    marey_report *operators; /* created on first use, and shared */
     marey_memory_timeline *timeline;
 };
 
@@ -102,14 +102,14 @@ enum content {
     CSV,
     JSON,
     STACKS,
-    MEMORY, /* from here on enum marey_memory_file */
+    MEMORY, /* from here on, enum marey_memory_file */
 };
 
-enum { MAX_FILES = 4 }; /* of an artifact */
+enum { MAX_FILES = 4 }; /* per artifact */
 struct file {
-    const char *name; /* NULL: that of the trace */
+    const char *name; /* NULL: the trace's name */
     int content;
-    bool is_of_all; /* without the rank in its name, and of rank 0 only */
+    bool is_of_all; /* without the rank in its name, and only for rank 0 */
 };
 
 static marey_status pack(const struct artifacts *job, FILE *out)
@@ -157,7 +157,7 @@ static int print_content(void *ctx, FILE *out)
                : cli_fail("%s: %s", p->path, marey_last_error());
 }
 
-/* It is complete or not there at all; its path is printed. */
+/* Writes a complete file or none, and prints its path. */
 static int make_file(const struct artifacts *job, const struct file *file)
 {
     char path[PATH_MAX], rank[32] = "";
@@ -179,10 +179,10 @@ static int make_file(const struct artifacts *job, const struct file *file)
 
 #define NEEDS_MEMORY "allocations (profile_memory=True)"
 
-/* The trace comes first: everything else can be made of it again. */
+/* The trace comes first: everything else can be generated from it again. */
 static const struct artifact {
-    const char *name; /* for --only */
-    const char *data; /* what a trace without it was recorded without */
+    const char *name;                              /* for --only */
+    const char *data;                              /* the data that recording must include */
     bool (*is_there)(const struct artifacts *job); /* whether the trace has the data; NULL: always */
     bool (*needs)(struct artifacts *job);
     struct file files[MAX_FILES];
@@ -195,7 +195,7 @@ static const struct artifact {
      {{"key_averages.txt", TEXT, false},
       {"key_averages.csv", CSV, false},
       {"key_averages.json", JSON, false},
-      {"key_averages.txt", TEXT, true}}}, /* the name in the documentation of torch.profiler */
+      {"key_averages.txt", TEXT, true}}}, /* name used in torch.profiler's documentation */
     {"stacks",
      "stacks (with_stack=True, and torch's _ExperimentalConfig(verbose=True))",
      has_stacks,
@@ -218,7 +218,7 @@ static const struct artifact {
 
 /* ---- --only ---- */
 
-/* Set the bit of each name in the list. False, after reporting it, for an unknown name. */
+/* Sets the bit of each name in the list. False, with a message printed, for an unknown name. */
 static bool choose(const char *list, uint32_t *chosen)
 {
     for (const char *at = list; *at != '\0';) {
@@ -240,7 +240,7 @@ static bool choose(const char *list, uint32_t *chosen)
 
 /* ---- the directory ---- */
 
-/* With its parents. False with errno set. */
+/* Includes parents. False with errno set. */
 static bool make_directory(const char *path)
 {
     char *copy CLI_FREED = strdup(path);
@@ -262,7 +262,7 @@ static bool make_directory(const char *path)
 
 /* ---- the command ---- */
 
-/* Read the trace and its facts. Returns an exit status, after reporting what is wrong with it. */
+/* Reads the trace and its facts. Returns an exit status, with a message printed on failure. */
 static int read_trace(struct artifacts *job)
 {
     const struct marey_torch_trace_options wants = {.progress = cli_progress,
@@ -280,7 +280,7 @@ static int read_trace(struct artifacts *job)
                     job->facts.damage);
 }
 
-/* Each file separately: a failure is reported, and the others are made. */
+/* Makes each file separately: a failure is reported, and the others are still made. */
 static int make_one(struct artifacts *job, const struct artifact *artifact)
 {
     int status = CLI_FINE;
@@ -308,7 +308,7 @@ static bool is_unchanged(const struct artifacts *job)
            now.st_mtim.tv_nsec == job->read.st_mtim.tv_nsec;
 }
 
-/* A trace that a program still writes is not complete in the compressed file. */
+/* If the program is still writing the trace, the compressed file is incomplete. */
 static int delete_source(const struct artifacts *job)
 {
     if (!is_unchanged(job))
@@ -337,7 +337,7 @@ static int make_all(struct artifacts *job, uint32_t chosen)
     return status;
 }
 
-/* Whether the compressed trace would be the file that is read. */
+/* Whether the compressed trace is the input file. */
 static bool is_in_place(const struct artifacts *job)
 {
     struct stat in, out;
@@ -379,7 +379,7 @@ static int run(int n_args, char **args)
         return cli_fail("cannot read %s: it is not a regular file", job.source);
     if (!make_directory(given.output))
         return cli_fail("cannot make the directory %s: %s", given.output, strerror(errno));
-    /* A compressed trace that is in its place stays there. */
+    /* Do not rewrite a compressed trace that is already in place. */
     if (is_in_place(&job) && cli_ends_with(job.source, ".gz", 3))
         chosen &= ~1u;
     return make_all(&job, chosen);

@@ -1,4 +1,4 @@
-/* marey attach: sample Python processes that run already, into a recording. */
+/* marey attach: sample running Python processes into a recording. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ static bool read_options(struct marey_sampler_options *wants)
 
 /* ---- while it samples ---- */
 
-static marey_sampler *volatile running; /* for the handler; NULL once the sampler is not needed */
+static marey_sampler *volatile running; /* for the handler; NULL once the sampler is unused */
 
 static void stop(int sig)
 {
@@ -72,7 +72,7 @@ static void stop(int sig)
         marey_sampler_stop(running);
 }
 
-/* `begins`: take the signals that end us, but for those that are ignored (nohup). Else give them back. */
+/* `begins`: handle terminating signals, except ignored ones (nohup). Else restore them. */
 static void handle_signals(bool begins)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -127,7 +127,7 @@ static marey_status sample(marey_sampler *sampler)
 
 /* ---- from the command line to the exit status ---- */
 
-/* The recording is closed; what it has, in short. */
+/* Prints a summary of the closed recording. */
 static int print_end(const struct run_target *target, const struct marey_sampler_counts *counts)
 {
     if (counts->all.samples == 0) {
@@ -156,7 +156,7 @@ static int sample_into(const struct run_target *target, struct marey_sampler_opt
     if (sample(sampler) != MAREY_OK)
         status = cli_fail("%s", marey_last_error());
     marey_sampler_counts_get(sampler, &counts, sizeof counts);
-    /* A second ctrl-C must not cut the recording while it is closed; after that it ends us. */
+    /* Ignore a second ctrl-C while the recording is closed; after that it ends us. */
     running = NULL;
     marey_sampler_destroy(sampler);
     handle_signals(false);

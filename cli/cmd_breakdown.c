@@ -23,7 +23,7 @@ static const struct cli_option options[] = {
     {"strategy", 0, CLI_TEXT, "NAME", &given.strategy, "the strategy in that file (default: unknown)"},
 };
 
-/* itwinai's figures are Python's, which runs this command for the others. */
+/* itwinai's charts need Python, which calls this command for the rest. */
 static int run_with_itwinai(int n_args, char **args)
 {
     struct cli_words words = {0};

@@ -1,18 +1,18 @@
-/* marey compare: two sets of runs; is B faster, by how much, how surely? */
+/* marey compare: two sets of runs; is B faster, by how much, with what uncertainty? */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis_command.h"
 
-/* Rows a screen takes in at one glance. */
+/* Rows that fit on a screen. */
 #define DEFAULT_LIMIT 30
 
 static struct {
     bool all;
     const char *gate, *region, *unit, *html;
     uint32_t limit;
-    int n_a; /* arguments before the dashes */
+    int n_a; /* arguments before "--" */
 } given = {.n_a = -1};
 
 static const struct cli_option options[] = {
@@ -39,7 +39,7 @@ static struct marey_cell cell_of(const marey_table *table, size_t row, const cha
     return marey_table_cell(table, row, (size_t)marey_table_find(table, column));
 }
 
-/* The largest of: 1 a row of this name, NULL for any, is slower, 0 it is not, -1 there is none. */
+/* 1 if a row of this name (NULL: any) is slower, 0 if not, -1 if there is no such row; at least `found`. */
 static int find_slower(const marey_table *table, const char *name, double percent, int found)
 {
     for (size_t row = 0; row < marey_table_n_rows(table); row++) {
@@ -59,7 +59,7 @@ static int fail_gate(const char *what, double percent)
     return CLI_NO;
 }
 
-/* A gate that has no interval could never fail, which nobody would notice. */
+/* A gate without an interval could never fail: report an error instead. */
 static int check_wall(const marey_table *program, double percent)
 {
     if (cell_of(program, 0, "low_percent").is_null)

@@ -1,17 +1,17 @@
 /*
  * marey completion: a script for a shell, so that it can complete marey's commands.
  *
- * The scripts know nothing of the commands. When Tab is pressed they ask
+ * The scripts are independent of the commands. On Tab they call
  *
  *     marey completion words -- WORDS...      what follows "marey" up to the cursor; the last word may be ""
  *
- * and get a line "KIND PREFIX", PREFIX being what the last word has in front of what is to be completed:
+ * and get a line "KIND PREFIX", where PREFIX is the start of the last word, before the part to be completed:
  *
- *     words          lines of WORD or WORD<tab>MEANING follow; one that ends in "=" goes on
+ *     words          lines of WORD or WORD<tab>MEANING follow; no space is added after one that ends in "="
  *     files, directories
  *     recordings     *.marey directories, *.klog files and traces, else directories on the way to one
- *     program        in the place of PREFIX is which of WORDS is the program, from 1
- *     value          in the place of PREFIX is what the value is called; there is nothing to offer
+ *     program        instead of PREFIX: the 1-based index of the program in WORDS
+ *     value          instead of PREFIX: the placeholder of the value; there are no suggestions
  */
 #include <ctype.h>
 
@@ -27,7 +27,7 @@ static void offer(const char *lead, const char *word, const char *meaning)
     putchar('\n');
 }
 
-/* Each word of a|b|c, which ends at a blank. */
+/* Prints the words of a|b|c, which ends at a blank. */
 static void offer_choices(const char *choices)
 {
     for (size_t len = strcspn(choices, "| "); len > 0; len = strcspn(choices, "| ")) {
@@ -38,14 +38,14 @@ static void offer_choices(const char *choices)
     }
 }
 
-/* Are the values a|b|c of a key words to choose from, or the name of what one writes there? */
+/* Whether the values a|b|c of a key are literal choices rather than a placeholder. */
 static bool is_choice(const char *values)
 {
     return memchr(values, '|', strcspn(values, " ")) != NULL &&
            !isupper((unsigned char)values[0]) && isalnum((unsigned char)values[0]);
 }
 
-/* Options of a recording, key=value,key=value, in `word` from `at` on. */
+/* Completes recording options, key=value,key=value, in `word` from `at` on. */
 static void offer_keys(const char *word, size_t at)
 {
     struct cli_key key;
@@ -62,7 +62,7 @@ static void offer_keys(const char *word, size_t at)
     }
 }
 
-/* What an option's value can be is said by its name. It is in `word` from `at` on. */
+/* Completes an option's value, according to its placeholder, in `word` from `at` on. */
 static void offer_value(const struct cli_command *command, const struct cli_option *option,
                         const char *word, size_t at)
 {
@@ -100,7 +100,7 @@ static void offer_options(const struct cli_command *command, bool with_letters)
     offer("--", "help", "show a short help and exit");
 }
 
-/* By the usage up to its first option: a later FILE is the value of one. */
+/* Uses the usage up to its first option: a FILE after that belongs to an option. */
 static void offer_arguments(const struct cli_command *command)
 {
     const char *const usage = command->usage, *const option = strstr(usage, "[-");
@@ -131,7 +131,7 @@ static void offer_commands(bool with_help)
 
 /* ---- a line ---- */
 
-/* What may be at the end of `words`, `n` of them, the first of which is the command's name. */
+/* Completes the last of `n` `words`, the first of which is the command's name. */
 static void complete(const struct cli_command *command, int n, char *const *words)
 {
     const char *const word = words[n - 1];

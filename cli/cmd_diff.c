@@ -4,7 +4,7 @@
 #include "analysis_command.h"
 #include "report_options.h"
 
-static uint32_t limit = 30; /* rows a screen takes in at one glance */
+static uint32_t limit = 30; /* rows that fit on a screen */
 
 static const struct cli_option options[] = {
     {"limit", 'n', CLI_COUNT, "N", &limit, "at most N tensors (default: 30; 0: all of them)"},

@@ -1,4 +1,4 @@
-/* marey doctor: what can be measured here, and what to do about what cannot. */
+/* marey doctor: what can be measured here, and how to enable the rest. */
 #include "cli.h"
 
 static struct {

@@ -1,4 +1,4 @@
-/* marey dump: look into a dump of tensors. */
+/* marey dump: inspect a dump of tensors. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ static int act(size_t action, char **args)
                                                : cli_fail("%s has no step of a dump in it", args[1]);
     for (size_t i = 0; i < marey_dumps_n_notes(dumps); i++) {
         cli_say("%s", marey_dumps_note(dumps, i));
-        status = status == CLI_FINE ? CLI_BAD : status; /* not all of it was there */
+        status = status == CLI_FINE ? CLI_BAD : status; /* the dump is incomplete */
     }
     marey_dumps_close(dumps);
     return status;

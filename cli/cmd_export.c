@@ -1,4 +1,4 @@
-/* marey export: recordings as a file for another tool. The registry of formats has what there is to know of each. */
+/* marey export: recordings as a file for another tool. The formats are described in their registry. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,9 +17,9 @@ static struct {
     bool split, quiet, calls, samples, idle, startup;
 } given;
 
-static struct marey_samples_filter samples_filter; /* but for `idle` */
-static struct marey_export_options wants;          /* some of it set by options */
-static struct cli_recordings baseline;             /* none without --baseline */
+static struct marey_samples_filter samples_filter; /* except `idle` */
+static struct marey_export_options wants;          /* partly set by options */
+static struct cli_recordings baseline;             /* empty without --baseline */
 
 static char format_choices[256];
 
@@ -74,7 +74,7 @@ static struct cli_option options[] = {
 static const struct bound {
     const char *option;
     uint32_t bit;                 /* of enum marey_export_takes; 0: --split */
-    bool is_prefixed, is_refused; /* its help begins with the formats; others may not have it */
+    bool is_prefixed, is_refused; /* its help begins with the formats; other formats refuse it */
 } bounds[] = {
     {"split", 0, true, true},
     {"filter", MAREY_EXPORT_FILTER, false, true},
@@ -96,7 +96,7 @@ static bool takes(const struct marey_export_format *format, const struct bound *
     return bound->bit != 0 ? (format->takes & bound->bit) != 0 : format->split != NULL;
 }
 
-/* "a, b or c": the formats that take an option, with `last` before the last one. */
+/* "a, b or c": the formats that accept an option, with `last` before the last one. */
 static const char *names_of(const struct bound *bound, const char *last, char *into, size_t size)
 {
     const struct marey_export_format *format;
@@ -118,7 +118,7 @@ static struct cli_option *find_option(const char *name)
     return &options[i];
 }
 
-/* Break `text` at blanks into lines of the help. */
+/* Wraps `text` at blanks for the help. */
 static void wrap(char *text)
 {
     enum { WIDTH = 62 };
@@ -157,7 +157,7 @@ static void prepare(void)
     }
 }
 
-/* False, with a sentence, when an option was given that the format does not take. */
+/* False, with a message, if an option was given that the format does not accept. */
 static bool check_options(const struct marey_export_format *format)
 {
     char names[128];
@@ -179,7 +179,7 @@ static const struct marey_export_format *find_format(const char *name)
     return marey_export_format_at(i);
 }
 
-/* The length of the longest extension of the format that the output's name has; 0: none. */
+/* The length of the format's longest extension that the output's name has; 0: none. */
 static size_t extension_length(const struct marey_export_format *format)
 {
     size_t len, longest = 0;
@@ -190,7 +190,7 @@ static size_t extension_length(const struct marey_export_format *format)
     return longest;
 }
 
-/* By --to, else by the longest extension that the output's name has, else the first. */
+/* By --to, else by the longest extension of the output's name, else the first format. */
 static const struct marey_export_format *choose_format(void)
 {
     const struct marey_export_format *chosen = marey_export_format_at(0), *format;
@@ -209,7 +209,7 @@ static const struct marey_export_format *choose_format(void)
 
 /* ---- the file ---- */
 
-/* runs/train.marey becomes train.pftrace, here. Into `path`, of `size` bytes. */
+/* runs/train.marey becomes train.pftrace in the current directory. Written to `path`, of `size` bytes. */
 static const char *default_output(const marey_recording *recording, const char *extensions,
                                   char *path, size_t size)
 {
@@ -220,7 +220,7 @@ static const char *default_output(const marey_recording *recording, const char *
     return path;
 }
 
-/* Whether the output is one of the files that are read. */
+/* Whether the output is one of the inputs. */
 static bool is_input(const char *output, char **args, int n_args)
 {
     struct stat out, in;
@@ -244,7 +244,7 @@ static uint64_t first_event_ns(const struct cli_recordings *recordings)
     return first_ns;
 }
 
-/* Digits and then `end`; false when it is anything else. NULL leaves `*number` as it is. */
+/* Parses digits followed by `end`; false for anything else. NULL leaves `*number` unchanged. */
 static bool parse_number(const char *text, const char *end, uint64_t *number)
 {
     char *rest;
@@ -255,7 +255,7 @@ static bool parse_number(const char *text, const char *end, uint64_t *number)
     return errno == 0 && text[0] >= '0' && text[0] <= '9' && strcmp(rest, end) == 0;
 }
 
-/* "2.5" or "35503677894664ns"; false when it is neither. NULL leaves `*ns` as it is. */
+/* Parses "2.5" or "35503677894664ns"; false for anything else. NULL leaves `*ns` unchanged. */
 static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
 {
     char *end;
@@ -285,7 +285,7 @@ static bool parse_window(const struct cli_recordings *recordings)
         has_from ? "until" : "from", has_from ? given.until : given.from);
 }
 
-/* Whether samples were asked for, or chosen among. */
+/* Whether samples were requested, or filtered. */
 static bool wants_samples(void)
 {
     return given.samples || samples_filter.mode != NULL || given.idle ||
@@ -294,7 +294,7 @@ static bool wants_samples(void)
            samples_filter.thread != NULL || samples_filter.rank != NULL;
 }
 
-/* `what` ends with the option that shows it. */
+/* `what` ends with the option that includes it. */
 static void say_left_out(uint64_t ns, const char *what)
 {
     char time[32];
@@ -352,7 +352,7 @@ static marey_status write_job(void *ctx, int fd)
     return export_to(job->recordings, job->format, fd);
 }
 
-/* Whether a file that would damage the new one is left from an earlier file of that name; its path into `out`. */
+/* Whether a leftover of an earlier file of that name would corrupt the new one; its path goes to `out`. */
 static bool has_leftover(const struct marey_export_format *format, const char *path, char *out,
                          size_t size)
 {
@@ -392,9 +392,9 @@ static int export(int n_args, char **args)
 {
     if (n_args == 0)
         return cli_fail("export needs a recording: marey export RUN.marey --to perfetto");
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to report, like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* report a file-size limit as an error, like a full disk */
     const struct marey_export_format *format = choose_format();
-    if (format->missing != NULL) /* before a file is made, or an old one emptied */
+    if (format->missing != NULL) /* check before a file is created or truncated */
         return cli_fail("%s", format->missing);
     if (!check_options(format))
         return CLI_BAD;
@@ -406,7 +406,7 @@ static int export(int n_args, char **args)
                                                                               n_args) ||
         !cli_select_process(&recordings, samples_filter.process))
         return CLI_BAD;
-    /* Samples that are drawn without being asked for are of these processes, too. */
+    /* Samples drawn by default are also those of the selected processes. */
     given.samples |=
         samples_filter.process != NULL && !given.calls &&
         marey_report_is_there("samples", recordings.list, recordings.n) &&

@@ -1,4 +1,4 @@
-/* marey import: traces and profiles of other tools become a recording. */
+/* marey import: convert traces and profiles of other tools to a recording. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -35,14 +35,14 @@ static const struct cli_option options[] = {
 
 /* ---- where it goes ---- */
 
-/* runs/rank0.json.gz becomes rank0.marey, here. */
+/* runs/rank0.json.gz becomes rank0.marey in the current directory. */
 static void default_output(const char *path, char *into, size_t size)
 {
     char stem[NAME_MAX];
     snprintf(into, size, "%s.marey", cli_stem(path, stem, sizeof stem, "imported"));
 }
 
-/* False, with a sentence, when the directory may not be used. */
+/* False, with a message, if the directory must not be used. */
 static bool may_use(const char *path)
 {
     char quoted[PATH_MAX];
@@ -55,7 +55,7 @@ static bool may_use(const char *path)
     return given.force;
 }
 
-/* The new one takes the place of the old one once it is whole. */
+/* Replaces the old recording by the complete new one. */
 static bool replace(const char *path, const char *with)
 {
     if (cli_look_at(path) == CLI_IS_RECORDING && !cli_empty_recording(path))
@@ -110,7 +110,7 @@ static int import(int n_args, char **args)
         default_output(args[0], name, sizeof name);
     if (!may_use(name))
         return CLI_BAD;
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to report, like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* report a file-size limit as an error, like a full disk */
     const bool is_replaced = cli_look_at(name) == CLI_IS_RECORDING;
     snprintf(beside, sizeof beside, "%s%s", name, is_replaced ? ".new" : "");
     struct marey_import_result result;

@@ -1,10 +1,9 @@
 /*
- * Commands of itwinai, with its options. generate-flamegraph is 'marey export'; the others are Python's,
- * marey/itwinai/_report.py.
+ * Commands of itwinai. generate-flamegraph is 'marey export'; the others are in Python, marey/itwinai/_report.py.
  */
 #include "cli.h"
 
-/* With the options that were given. */
+/* Passes the given options. */
 static int run_in_python(const struct cli_command *command)
 {
     struct cli_words words = {0};
@@ -158,7 +157,7 @@ static const struct cli_option flames_options[] = {
 
 static int generate_flamegraph(int n_args, char **args)
 {
-    static struct cli_words words; /* options lend them */
+    static struct cli_words words; /* options point into it */
     int status;
     if (!has_file("generate-flamegraph", flames.file, n_args, args))
         return CLI_BAD;

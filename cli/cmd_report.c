@@ -1,4 +1,4 @@
-/* marey report: read recordings, summarize, draw the tables that were asked for. */
+/* marey report: reads recordings, summarizes, prints the requested tables. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "report_mpi.h"
 #include "report_options.h"
 
-/* Rows a screen takes in at one glance. */
+/* Rows that fit on a screen. */
 #define DEFAULT_LIMIT 30
 #define NOT_GIVEN UINT32_MAX
 
@@ -65,10 +65,10 @@ static const struct cli_option options[] = {
 
 static struct report_choice choice;
 
-/* A launcher of MPI hands on what we print. It may give us a terminal of its own, and none is at the other end. */
+/* An MPI launcher forwards our output, possibly through a pseudo-terminal that nobody sees directly. */
 static bool is_relayed;
 
-/* Some MPI launchers end the job when a process exits with an error, and drop the output they have not read yet. */
+/* Some MPI launchers end the job when a process exits with an error, and drop output they have not read yet. */
 static int flush_for_launcher(int status)
 {
     fflush(stdout);
@@ -94,14 +94,14 @@ static uint32_t limit_wanted(void)
                                       : 0;
 }
 
-/* What to print a report of. */
+/* The input of a report. */
 struct input {
     const struct cli_recordings *recordings;
-    marey_report *made;            /* by several processes; NULL: not yet */
-    const marey_report *diagnosis; /* of the gates; NULL: none are given */
-    int n_files;                   /* files of other tools, instead of recordings */
+    marey_report *made;            /* made by several processes; NULL: not yet */
+    const marey_report *diagnosis; /* for the gates; NULL: none are given */
+    int n_files;                   /* files of other tools instead of recordings */
     char **files;
-    bool is_itwinai; /* files of GPU power and epoch times, which Python reads */
+    bool is_itwinai; /* files of GPU power and epoch times, read by Python */
 };
 
 static struct marey_report_options report_wants(const char *doing)
@@ -113,20 +113,20 @@ static struct marey_report_options report_wants(const char *doing)
                                          .progress_ctx = (void *)doing};
 }
 
-/* A few lines of another analysis. */
+/* Prints the short form of another analysis. */
 static int print_short(const char *name, const struct cli_recordings *recordings, FILE *out)
 {
     const struct marey_write_options wants = {.text = text_wants(out), .is_short = 1};
     marey_report *made CLI_FINALLY(cli_destroy_report) = NULL;
     marey_status status = marey_report_create(name, recordings->list, recordings->n, NULL, &made);
     if (status == MAREY_EFORMAT)
-        return CLI_FINE; /* nothing after all */
+        return CLI_FINE; /* no data after all */
     if (status == MAREY_OK)
         status = marey_report_write(made, "text", &wants, out);
     return cli_status(status);
 }
 
-/* Below the ranges: runs, and other analyses in a few lines each. */
+/* Prints what follows the ranges: runs, and short forms of other analyses. */
 static int print_rest(const struct cli_recordings *recordings, FILE *out)
 {
     const struct marey_analysis *analysis;
@@ -143,7 +143,7 @@ static marey_status make_diagnosis(const struct cli_recordings *recordings, mare
     return marey_report_create(diagnosis_name, recordings->list, recordings->n, NULL, out);
 }
 
-/* The diagnosis comes first where there is one and nothing else was asked for. */
+/* Adds the diagnosis first, if available and nothing else was requested. */
 static marey_status make_lead(const struct input *input, marey_report **lead)
 {
     const struct cli_recordings *const recordings = input->recordings;
@@ -261,7 +261,7 @@ static marey_status write_page(void *ctx, int fd)
 {
     const struct cli_recordings *recordings = ctx;
     struct marey_page_options wants = {.report = report_wants("writing the page")};
-    wants.report.tables = NULL; /* the page has them all */
+    wants.report.tables = NULL; /* the page has all tables */
     const marey_status status = marey_page_write(recordings->list, recordings->n, &wants, fd);
     cli_progress_end();
     return status;
@@ -290,7 +290,7 @@ static int make_page(int n_args, char **args)
     return judge(&recordings, NULL, cli_report_damage(&recordings, status));
 }
 
-/* Of recordings without a process, as of samplers only, the one that has something to say; NULL: the ranges. */
+/* For recordings without processes, such as only samplers: the analysis that has data; NULL: the ranges. */
 static const struct marey_analysis *instead_of_ranges(const struct cli_recordings *recordings)
 {
     for (size_t i = 0; i < recordings->n; i++)
@@ -304,8 +304,8 @@ static const struct marey_analysis *instead_of_ranges(const struct cli_recording
 }
 
 /*
- * Each log needs the same few buffers for a millisecond. Given back to the system in between, they would cost a tenth of
- * the time of a report over thousands of logs.
+ * Each log needs the same few buffers for a millisecond. Returning them to the system in between would cost 10 % of the
+ * time of a report over thousands of logs.
  */
 static void keep_memory(void)
 {
@@ -313,7 +313,7 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
-/* The report that one process makes, by its option; NULL: several processes can share the work. */
+/* The given option whose report must be made by one process; NULL: several processes can share the work. */
 static const char *made_alone(void)
 {
     return given.process != NULL                     ? "--process"
@@ -325,7 +325,7 @@ static const char *made_alone(void)
                                                      : NULL;
 }
 
-/* A report that several processes made. One process makes what comes below it, and opens all logs for that. */
+/* Prints a report made by several processes. One process makes the parts below it, and opens all logs for that. */
 static int print_share(struct report_share *share, int n_args, char **args)
 {
     struct cli_recordings whole CLI_FINALLY(cli_close) = {0};
@@ -346,7 +346,7 @@ static bool names_iterations(const char *word)
            (word[0] != '\0' && word[strspn(word, "0123456789.")] == '\0');
 }
 
-/* --samples --iterations slow: take the argument that is meant and is not a file out of the list; "" when there is none. */
+/* --samples --iterations slow: removes the argument that is meant as the value and is not a file; "" if there is none. */
 static const char *take_iterations(char **args, int *n_args)
 {
     for (int i = 0; i < *n_args; i++) {
@@ -360,7 +360,7 @@ static const char *take_iterations(char **args, int *n_args)
     return "";
 }
 
-/* --iterations slow, with a space: only --samples takes a value. */
+/* --iterations slow, with a space: only --samples has such a value. */
 static void take_word_of_iterations(char **args, int *n_args)
 {
     const char *const value = report_options_value("iterations");

@@ -1,4 +1,4 @@
-/* marey run: start a program with recording on, wait for it, print the diagnosis or what was recorded. */
+/* marey run: start a program with recording on, wait for it, print the diagnosis or a summary of the recording. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -66,7 +66,7 @@ static const struct cli_option options[] = {
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
-/* Without an option that chooses what is recorded, what a diagnosis needs is. */
+/* Without an option that selects measurements, record what the diagnosis needs. */
 static bool is_auto(void)
 {
     return given.only == NULL && !given.gpu && given.calls == NULL && given.sample == NULL &&
@@ -78,23 +78,26 @@ static bool has_gpu(void)
     return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-/* Windows of GPU activity are part of that where CUDA may be used, and no other tool waits for it. */
+/* Windows of GPU activity are included if CUDA may be used and no other tool is registered for injection. */
 static bool has_gpu_windows(void)
 {
     return has_gpu() && is_auto() && cli_env("CUDA_INJECTION64_PATH") == NULL;
 }
 
-static uint64_t n_sampled; /* of all repeats */
+static uint64_t n_sampled; /* over all repeats */
 static bool wants_energy;
 
-/* The default, MAREY_OPTIONS, then what our own options mean, then --options, which win by being last. Free what comes back. */
+/*
+ * Joins the defaults, MAREY_OPTIONS, options implied by our own, then --options, which take precedence by being last.
+ * The caller frees the result.
+ */
 static char *joined_options(void)
 {
     char hz[16], modules[1024];
     snprintf(hz, sizeof hz, "%u", given.energy_hz);
     snprintf(modules, sizeof modules, "%s", given.calls != NULL ? given.calls : "");
     for (char *comma; (comma = strchr(modules, ',')) != NULL;)
-        *comma = ':'; /* a comma ends the option */
+        *comma = ':'; /* a comma would end the option */
     const struct {
         const char *key, *value;
     } parts[] = {
@@ -132,7 +135,7 @@ static uint64_t count_events(const marey_recording *recording)
     return n;
 }
 
-/* The program's command line as one would type it, cut where it is long. */
+/* The program's command line as typed, truncated. */
 static void print_program(char *const *program, char *into, size_t size)
 {
     size_t at = 0;
@@ -149,7 +152,7 @@ static void print_program(char *const *program, char *into, size_t size)
     }
 }
 
-/* Why nothing was recorded, and what to run instead. */
+/* Prints why nothing was recorded, and which command to run instead. */
 static void say_why_no_events(char *const *program)
 {
     char typed[512];
@@ -183,7 +186,7 @@ static void say_why_no_events(char *const *program)
                 typed);
 }
 
-/* Whether a process could not record and printed why; what it left to say so is removed. */
+/* Whether a process could not record and printed why; removes the marker it left. */
 static bool take_printed_reasons(const char *path)
 {
     static const char prefix[] = "not-recorded-";
@@ -202,7 +205,7 @@ static void say_no_events(const struct run_target *target, char *const *program,
 {
     char quoted[PATH_MAX], wall[32], cpu[32];
     cli_quote(cli_short_path(target->path), quoted, sizeof quoted);
-    /* Why no energy was measured was printed when the meters were opened. */
+    /* If no energy was measured, the reason was printed when the meters were opened. */
     if (!take_printed_reasons(target->path) && !wants_energy)
         say_why_no_events(program);
     if (!given.quiet)
@@ -212,7 +215,7 @@ static void say_no_events(const struct run_target *target, char *const *program,
             marey_text_number((double)end->cpu_ns, MAREY_UNIT_NS, cpu, sizeof cpu), quoted);
 }
 
-/* The diagnosis, and how to read more. False where the recording has neither steps nor samples. */
+/* Prints the diagnosis, and how to see more. False if the recording has neither steps nor samples. */
 static bool say_diagnosis(marey_recording *recording, const char *quoted)
 {
     const struct marey_write_options wants = {
@@ -227,7 +230,7 @@ static bool say_diagnosis(marey_recording *recording, const char *quoted)
     return true;
 }
 
-/* A diagnosis without steps may lack them only because Python was kept from loading the hooks. */
+/* A diagnosis may lack steps only because an interpreter option kept Python from loading the hooks. */
 static void say_why_no_steps(char *const *program)
 {
     const char deaf = run_python_deaf(program);
@@ -250,7 +253,7 @@ static void say_recorded(marey_recording *recording, const char *path, uint64_t 
         return;
     if (n_sampled != 0 && !run_is_one_of_many() && sampling_print_top(recording) != MAREY_OK)
         cli_say("%s", marey_last_error());
-    if (run_is_one_of_many()) /* the others are still at it */
+    if (run_is_one_of_many()) /* the others are still running */
         cli_say("the ranks share %s; next: marey report %s", quoted, quoted);
     else if (n == 0 && has_samples && !has_energy)
         cli_say("recorded samples; next: marey report --samples %s", quoted);
@@ -306,11 +309,11 @@ static int not_started(const struct run_target *target, const char *program, int
 /* ---- samples ---- */
 
 /*
- * A thread of ours samples the program and its descendants. It starts with the program, which is not a Python yet and may
- * never be one: children of launchers are sampled. Failures are printed, and the program goes on.
+ * A thread that samples the program and its descendants. It starts with the program, which is not a Python yet and may
+ * never be one: children of launchers are sampled. Failures are printed, and the program continues.
  */
 struct run_sample {
-    marey_sampler *sampler; /* NULL: none is asked for */
+    marey_sampler *sampler; /* NULL: not requested */
     struct sampling sampling;
 };
 
@@ -325,7 +328,7 @@ static bool prepare_sampler(struct run_sample *sample, const char *recording)
     if (given.sample != NULL && given.sample[0] != '\0' &&
         !cli_rate("sample", given.sample, &wants.rate_hz))
         return false;
-    if (is_auto()) { /* stops no thread of a Python */
+    if (is_auto()) { /* stops no Python thread */
         wants.strategy = MAREY_SAMPLER_SNAPSHOT;
         wants.audit_share = -1;
         wants.pauses = 1;
@@ -354,7 +357,7 @@ static uint64_t end_sampling(struct run_sample *sample)
     return counts.all.samples;
 }
 
-/* As run_child, with samples taken beside where they are asked for. */
+/* Like run_child, with sampling if requested. */
 static int run_sampled(const char *recording, char **program, struct run_end *end)
 {
     struct run_sample sample;
@@ -366,8 +369,8 @@ static int run_sampled(const char *recording, char **program, struct run_end *en
 }
 
 /*
- * As run_child, with energy measured as well where the options ask for it. By default power, utilization, clocks and
- * throttling of GPUs are read once a second, unless the program ends at once: opening NVML takes a while.
+ * Like run_child, with energy measured if the options request it. By default power, utilization, clocks and throttling
+ * of GPUs are read once a second, unless the program ends at once: opening NVML takes a while.
  */
 static int run_measured(const char *recording, const char *how, char **program, struct run_end *end)
 {
@@ -391,7 +394,7 @@ static void add_run(const char *recording, char *const *program, const struct ru
     cli_status(marey_recording_add_run(recording, &ended));
 }
 
-/* As run_child. Ends early when the program does not end with 0. */
+/* Like run_child. Stops early if the program fails. */
 static int run_repeatedly(const char *recording, const char *how, char **program, struct run_end *end)
 {
     for (uint32_t i = 1; i <= given.repeat; i++) {

@@ -1,4 +1,4 @@
-/* marey scale: speedup over numbers of workers, how far it goes, and its limits. */
+/* marey scale: speedup over numbers of workers, its projection, and its limits. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 /*
  * ---- the gate ----
  *
- * A point fails when its whole interval lies below the limit, so that chance fails no build; without an interval its value
- * counts. A gate without a point to judge is an error, not a success.
+ * A point fails if its whole interval is below the limit, so that noise fails no build; without an interval its value
+ * counts. A gate without a point to check is an error, not a success.
  */
 
 static struct marey_cell cell_of(const marey_table *points, size_t row, const char *column)
@@ -33,7 +33,7 @@ static const char *name_point(const marey_table *points, size_t row, char *into,
     return into;
 }
 
-/* Whether the point fails. Reports it, also when it only may. */
+/* Whether the point fails. Prints it, also if it only may fail. */
 static bool report_point(const marey_table *points, size_t row, double percent)
 {
     char name[256];
@@ -67,7 +67,7 @@ static int check_gate(const marey_report *report, double percent)
         const struct marey_cell ideal = cell_of(points, row, "ideal"),
                                 efficiency = cell_of(points, row, "efficiency");
         if (ideal.is_null || efficiency.is_null || ideal.as.f64 <= 1)
-            continue; /* the baseline is as efficient as itself */
+            continue; /* the baseline's efficiency is 1 */
         n_judged++;
         n_failed += report_point(points, row, percent);
     }
@@ -93,7 +93,7 @@ struct chart {
     size_t len;
 };
 
-/* Drawn in memory first: a chart without data leaves no file. */
+/* Drawn in memory first, so that a chart without data leaves no file. */
 static marey_status draw(const marey_report *report, const char *name, struct chart *chart)
 {
     FILE *out = open_memstream(&chart->svg, &chart->len);
@@ -112,7 +112,7 @@ static int print_svg(void *ctx, FILE *out)
                : cli_fail("cannot write a chart: %s", strerror(errno));
 }
 
-/* Into an existing directory; counts it in `*n_written`. A chart without data leaves no file. */
+/* Writes into an existing directory and counts in `*n_written`. A chart without data leaves no file. */
 static int write_chart(const marey_report *report, const char *directory, const char *name,
                        size_t *n_written)
 {
@@ -124,7 +124,7 @@ static int write_chart(const marey_report *report, const char *directory, const 
         written = cli_fail("the path %s is too long", directory);
     else if (status == MAREY_OK)
         written = cli_print_file(path, print_svg, &chart, NULL);
-    else if (status != MAREY_EFORMAT) /* that one: the runs do not have it */
+    else if (status != MAREY_EFORMAT) /* the runs lack data for this chart */
         written = cli_fail("%s", marey_last_error());
     *n_written += status == MAREY_OK && written == CLI_FINE;
     free(chart.svg);
@@ -165,9 +165,7 @@ static const struct cli_option options[] = {
 
 /* ---- reading ---- */
 
-/*
- * NAME=PATH: how long the name is; 0 for a path only. An existing file is a path, even with = in its name.
- */
+/* NAME=PATH: the length of the name; 0 for only a path. An existing file is a path, even with = in its name. */
 static size_t name_length(const char *argument)
 {
     const size_t len = strcspn(argument, "=/");
@@ -216,7 +214,7 @@ static int make(int n, char **args, marey_report **report)
 static int write_all(const marey_report *report, double gate)
 {
     const bool is_page = given.html != NULL && strcmp(given.html, "-") == 0;
-    /* Files first: a reader of the answer that has seen enough ends us. */
+    /* Files first: the reader of the output may close it and end us. */
     if (given.html != NULL)
         CLI_TRY(analysis_command_write_page(report, given.html));
     if (given.pictures != NULL)

@@ -1,4 +1,4 @@
-/* marey stacks: all threads of Python processes, once; equal stacks together. */
+/* marey stacks: print all threads of Python processes once, equal stacks together. */
 #include "sampling.h"
 
 static struct {

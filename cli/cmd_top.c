@@ -1,6 +1,6 @@
 /*
- * marey top: what Python processes do, live. A thread samples; this one asks for a table twice a second, draws it and waits
- * for keys. Without a terminal a table a second goes to standard output.
+ * marey top: what Python processes are doing, live. A thread samples; this one requests a table twice a second, draws
+ * it and waits for keys. Without a terminal, prints a table per second.
  */
 #include <poll.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ static void refresh(struct top *top, uint32_t wait_ms)
     top->screen.has_ended = !sampling_goes_on(&top->sampling);
     if (top->screen.has_ended ||
         marey_live_table(top->live, top->screen.view.by, flags, wait_ms, &table) != MAREY_OK)
-        return; /* the last table stays */
+        return; /* keep the last table */
     marey_table_destroy(top->screen.table);
     top->screen.table = table;
     marey_live_state_get(top->live, 0, &top->screen.state, sizeof top->screen.state);
@@ -74,7 +74,7 @@ static void draw(struct top *top)
 
 /* ---- with a terminal ---- */
 
-/* Until a key, a signal or the end of all processes; the last table stays until a key then. */
+/* Until a key, a signal or the end of all processes; then the last table stays until a key is pressed. */
 static void watch_terminal(struct top *top)
 {
     for (;;) {

@@ -1,6 +1,6 @@
 /*
- * marey watch: wait until nothing moves any more in a job, then print where everybody is. A thread looks ten times a second,
- * and stops nothing; this one asks it how long nothing has moved.
+ * marey watch: wait until a job makes no progress, then print all stacks. A thread samples ten times a second without
+ * stopping anything; this one checks how long nothing has changed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -48,7 +48,7 @@ struct watch {
 
 static marey_status print_stacks(const struct watch *watch, FILE *out)
 {
-    /* All that were seen: who was named may have ended, and those that it started go on. */
+    /* All processes seen: a named one may have ended while those it started continue. */
     const struct marey_sampler_options wants = {
         .size = sizeof wants, .native = given.native, .no_children = 1};
     struct marey_sampler_stacks *stacks;
@@ -92,7 +92,7 @@ static int report_stall(const struct watch *watch)
 
 /* ---- waiting ---- */
 
-/* Each stall is reported once: it ends when something moves. */
+/* Each stall is reported once; it ends with any change. */
 static int wait_for_stalls(struct watch *watch)
 {
     bool is_reported = false;

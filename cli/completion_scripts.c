@@ -1,10 +1,10 @@
-/* The scripts of `marey completion`: what each shell does with the answer of `marey completion words`. */
+/* The scripts of `marey completion`: how each shell uses the output of `marey completion words`. */
 #include "cli.h"
 
 /*
- * Bash 4.2 or later. It breaks words at "=", so they are put together again first, and what it offers is cut back to where
- * bash believes that the word begins. It needs no package bash-completion; where that is there, programs after `marey run`
- * are completed as they are without it.
+ * Bash 4.2 or later. Bash splits words at "=", so the script joins them first, and removes from suggestions the part
+ * before the word as bash sees it. It does not need the package bash-completion, which is used for programs after
+ * `marey run` if installed.
  */
 const char cli_completion_bash[] =
     "# Completion of marey for bash, printed by `marey completion bash`: marey says what may "

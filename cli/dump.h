@@ -1,11 +1,11 @@
-/* marey dump: shared by its files. cmd_dump.c chooses values, dump_show.c prints them, dump_write.c writes them to files. */
+/* marey dump: shared by its files. cmd_dump.c selects values, dump_show.c prints them, dump_write.c writes them to files. */
 #ifndef MAREY_CLI_DUMP_H
 #define MAREY_CLI_DUMP_H
 
 #include "cli.h"
 #include <marey/dumpfile.h>
 
-/* A value that was chosen, while its step is open. */
+/* A selected value, while its step is open. */
 struct dump_choice {
     marey_dumps *dumps;
     struct marey_dumped_step step;
@@ -13,10 +13,10 @@ struct dump_choice {
     const struct marey_dumped_value *value;
 };
 
-/* A status of the command; anything but CLI_FINE ends it. */
+/* Returns an exit status; anything but CLI_FINE ends the iteration. */
 typedef int dump_use(void *ctx, const struct dump_choice *choice);
 
-/* What was asked for, as the options say it. */
+/* The given options. */
 struct dump_given {
     bool json, csv, all;
     const char *step, *rank, *as, *output, *range, *map, *type, *color;
@@ -24,13 +24,13 @@ struct dump_given {
 };
 extern struct dump_given dump_given;
 
-/* Call `use` for each value whose name is `name` or matches it, NULL for all; a sentence when there is none. */
+/* Calls `use` for each value whose name is or matches `name`, NULL for all; prints a message if there is none. */
 int dump_choose(marey_dumps *dumps, const char *name, dump_use *use, void *ctx);
-/* The value's numbers; CLI_BAD with a sentence when it has none. */
+/* Reads the value's numbers; CLI_BAD with a message if it has none. */
 int dump_get(const struct dump_choice *choice, struct marey_tensor *out);
 /* "[2,3]". Returned in `into`. */
 const char *dump_shape(const struct marey_dumped_value *value, char *into, size_t size);
-/* Whether this step is wanted by --step and --rank. */
+/* Whether --step and --rank select this step. */
 bool dump_wants(const struct marey_dumped_step *step);
 
 int dump_list(marey_dumps *dumps, const char *name);

@@ -1,4 +1,4 @@
-/* marey dump ls, show and stats: what there is, and its numbers. */
+/* marey dump ls, show and stats: print the content of a dump. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { MAX_ODD = 10, CHUNK = 4096 };
         name, title, MAREY_TYPE_##type, MAREY_UNIT_##unit                                          \
     }
 
-/* Null where there is no text, or no number. */
+/* NULL and missing numbers become null. */
 static void put_texts(marey_table *table, const char *const *texts, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -65,7 +65,7 @@ static const struct marey_column value_columns[] = {
     COLUMN("source", NULL, TEXT, NONE),
 };
 
-/* What can be had of it. */
+/* What was kept of it. */
 static const char *kept_of(const struct marey_dumped_value *value)
 {
     if (value->missing != NULL)
@@ -129,7 +129,7 @@ static int list_step(marey_table *table, marey_dumps *dumps, size_t i)
     return CLI_FINE;
 }
 
-/* A table of a row for each value, or with `use` NULL for each step. */
+/* Prints a table with a row for each value, or with `use` NULL for each step. */
 static int list(marey_dumps *dumps, const char *name, const char *title,
                 const struct marey_column *columns, size_t n, dump_use *use)
 {
@@ -175,7 +175,7 @@ static const struct marey_column stats_columns[] = {
     COLUMN("negative", NULL, U64, COUNT),
 };
 
-/* What was kept, or made of the numbers; false: neither. */
+/* Stored statistics, or computed from the numbers; false if neither is possible. */
 static bool find_stats(const struct dump_choice *choice, struct marey_tensor_stats *out)
 {
     struct marey_tensor tensor;
@@ -234,7 +234,7 @@ static void print_element(const struct marey_tensor *tensor, uint64_t i)
     printf("  %s", marey_tensor_element(tensor, i, text, sizeof text) == MAREY_OK ? text : "?");
 }
 
-/* One innermost row: where it begins, and numbers from both ends. */
+/* Prints one innermost row: its index, and numbers from both ends. */
 static void print_row(const struct marey_tensor *tensor, uint64_t row, uint64_t n)
 {
     const uint64_t limit = dump_given.limit;
@@ -265,7 +265,7 @@ static void print_rows(const struct marey_tensor *tensor)
     }
 }
 
-/* Where NaNs and infinities are; chunks that have none are skipped. */
+/* Prints the positions of NaNs and infinities; skips chunks without any. */
 static void print_odd(const struct marey_tensor *tensor, uint64_t n_odd)
 {
     const uint64_t n = marey_tensor_count(tensor), size = marey_dtype_size(tensor->dtype);
@@ -294,14 +294,14 @@ static void print_odd(const struct marey_tensor *tensor, uint64_t n_odd)
         printf(n_odd > n_printed ? " and %" PRIu64 " more\n" : "\n", n_odd - n_printed);
 }
 
-/* A string of the dump, escaped. */
+/* Prints a string of the dump, escaped. */
 static void print_safe(const char *before, const char *text, size_t len)
 {
     char piece[1024];
     fputs(before, stdout);
     while (len > 0) {
         size_t n = len < 200 ? len : 200;
-        while (n < len && n > 196 && (text[n] & 0xc0) == 0x80) /* not in the middle of a character */
+        while (n < len && n > 196 && (text[n] & 0xc0) == 0x80) /* not inside a character */
             n--;
         marey_text_escape(text, n, piece, sizeof piece);
         fputs(piece, stdout);
@@ -310,7 +310,7 @@ static void print_safe(const char *before, const char *text, size_t len)
     }
 }
 
-/* The same; lines stay lines. */
+/* The same, keeping line breaks. */
 static void print_lines(const char *text, size_t len)
 {
     while (len > 0) {

@@ -1,4 +1,4 @@
-/* marey dump cat and image: one value handed out. */
+/* marey dump cat and image: write one value. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static int count_value(void *ctx, const struct dump_choice *choice)
                : CLI_FINE;
 }
 
-/* Nothing is written unless there is but one. */
+/* Writes nothing unless exactly one value matches. */
 static int use_one(marey_dumps *dumps, const char *name, dump_use *use)
 {
     size_t n = 0;
@@ -86,7 +86,7 @@ static enum marey_color_map wanted_map(void)
                                                   : MAREY_MAP_DIVERGING;
 }
 
-/* Colours where the tensor can have them, unless numbers are to be coloured. */
+/* Uses colors if the tensor can have them, unless a color map was requested. */
 static marey_status make_images(const struct marey_tensor *tensor,
                                 const struct marey_image_options *options, marey_images **out)
 {
@@ -117,7 +117,7 @@ static int save_image(const struct marey_image *image, const char *path)
     return cli_print_file(path, print_image, (void *)image, NULL);
 }
 
-/* "out.png" of image 3 is "out-3.png". */
+/* Image 3 of "out.png" goes to "out-3.png". */
 static int save_numbered(const struct marey_image *image, const char *path, size_t i)
 {
     char numbered[4096];

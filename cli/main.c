@@ -1,7 +1,6 @@
 /*
- * marey: the command line. `marey run` measures a program, `marey report` says where its time went,
- * `marey export` hands the events to another viewer. This file has the table of commands and picks
- * one; each has its file.
+ * marey: the command line. `marey run` measures a program, `marey report` shows where its time went, `marey export`
+ * writes the events for another viewer. This file has the table of commands and dispatches; each command has its file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +79,7 @@ static void print_overview(void)
 
 static int unknown_command(const char *name)
 {
-    /* Removed; its name is in scripts and notes. */
+    /* Removed, but still used in scripts and notes. */
     if (strcmp(name, "answers") == 0)
         return cli_fail("the command 'answers' was removed; use 'marey report'");
     const char *names[N_COMMANDS];
@@ -113,10 +112,7 @@ static void print_names(void)
         puts(cli_commands[i]->name);
 }
 
-/*
- * marey help [COMMAND]. The build asks for two things more: --names, the commands, and --man, a
- * manual page in place of the help.
- */
+/* marey help [COMMAND]. The build also uses --names, the list of commands, and --man, the manual page instead of the help. */
 static int help(char **args)
 {
     const bool wants_man = args[0] != NULL && strcmp(args[0], "--man") == 0;
@@ -155,8 +151,8 @@ static int dispatch(char **argv)
 void (*cli_inherited_sigpipe)(int sig) = SIG_DFL;
 
 /*
- * A standard stream that is closed keeps its number, or the next file that we open would have it and get our output. What
- * takes its place refuses reading and writing as a closed one does, and programs that we start do not get it.
+ * Keeps the number of a closed standard stream in use; otherwise the next file we open would get it, and our output.
+ * The placeholder refuses reading and writing like a closed descriptor, and is not inherited.
  */
 static void reserve_standard_streams(void)
 {
@@ -175,14 +171,11 @@ int main(int argc, char **argv)
     if (argc < 1)
         return CLI_BAD;
     reserve_standard_streams();
-    /* A limit on the size of files is an error of a write. By a function, so that programs we start have the default. */
+    /* Exceeding a file-size limit becomes a write error. Uses a handler, so that programs we start have the default. */
     signal(SIGXFSZ, ignore_signal);
-    /*
-     * With MAREY in the environment our own library has begun to record us; that is not what was
-     * meant.
-     */
+    /* With MAREY in the environment, libmarey has begun to record this process, which is not intended. */
     marey_reset();
-    /* A reader that has seen enough (| head) ends us silently, whatever our parent made of SIGPIPE. */
+    /* If the reader closes the pipe (| head), end silently, whatever SIGPIPE disposition we inherited. */
     cli_inherited_sigpipe = signal(SIGPIPE, SIG_DFL);
     report_options_add(&cli_command_report);
     analysis_command_prepare(&cli_command_breakdown);
@@ -193,7 +186,7 @@ int main(int argc, char **argv)
         if (cli_commands[i]->prepare != NULL)
             cli_commands[i]->prepare();
     int status = dispatch(argv);
-    /* What could not be written to stdout was not answered. */
+    /* Report output that could not be written. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_FINE)
         status = cli_fail("cannot write to standard output: %s", strerror(errno));
     return status;

@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "mpi_job.h"
 
-/* A handle is a pointer in Open MPI and an int in MPICH, which takes the lower half of the register. */
+/* A handle is a pointer in Open MPI and an int in MPICH, which uses the lower half of the register. */
 typedef uintptr_t handle;
 
 enum { TAG = 12, CHUNK_BYTES = 1 << 20, THREAD_FUNNELED = 1 };
@@ -34,7 +34,7 @@ static const char *const local_names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOC
 
 #define FIND_NUMBER(names) find_number((names), sizeof(names) / sizeof((names)[0]))
 
-/* The first of these variables that is a number; -1: none is. */
+/* The first of these variables that is a number; -1 if none is. */
 static long find_number(const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -49,7 +49,7 @@ static long find_number(const char *const *names, size_t n)
     return -1;
 }
 
-/* Whether `environment`, strings with a NUL after each, has a variable for the rank. */
+/* Whether `environment`, NUL-separated strings, contains a rank variable. */
 static bool has_rank(const char *environment, size_t len)
 {
     for (const char *at = environment; at < environment + len; at += strlen(at) + 1)
@@ -62,8 +62,8 @@ static bool has_rank(const char *environment, size_t len)
 }
 
 /*
- * A program of an MPI job may start marey by itself, from one rank; it inherits the variables but is not a part of the job: MPI
- * would wait for the other ranks forever. Its parent then has a rank. A launcher has none, or may not be read.
+ * A program of an MPI job may start marey from one rank; marey inherits the variables but is not part of the job, and
+ * MPI would wait for the other ranks forever. Then its parent has a rank. A launcher has none, or is unreadable.
  */
 static bool is_parent_in_job(void)
 {
@@ -101,7 +101,7 @@ static void *open_in(const char *folder, const char *name)
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-/* That of the launcher, where it lies beside it, as in PREFIX/bin and PREFIX/lib. */
+/* Opens the library next to the launcher, as in PREFIX/bin and PREFIX/lib. */
 static void *open_beside_launcher(const char *name)
 {
     char link[64], folder[PATH_MAX + 8];
@@ -120,7 +120,7 @@ static void *open_beside_launcher(const char *name)
     return open_in(folder, name);
 }
 
-/* Global, because MPI's own plug-ins look for it there. */
+/* RTLD_GLOBAL, because MPI's plug-ins need its symbols. */
 static void *open_library(void)
 {
     static const char *const open_mpi[] = {"libmpi.so.40", "libmpi.so"};
@@ -155,7 +155,7 @@ static bool find_functions(void *library)
     return has_all;
 }
 
-/* Constants of mpi.h, as mpi/mpi_library.c has them; tests/mpi compares those with each mpi.h. */
+/* Constants of mpi.h, the same as in mpi/mpi_library.c; tests/mpi compares those with each mpi.h. */
 static bool learn_dialect(void *library)
 {
     mpi.world = (handle)dlsym(library, "ompi_mpi_comm_world");
@@ -254,7 +254,7 @@ static const char *come_up(struct mpi_job *job)
     job->size = (uint32_t)size;
     if (size > 1)
         return NULL;
-    /* Each of them finds itself alone. */
+    /* MPI_COMM_WORLD has only this process. */
     mpi.Finalize();
     return "its library is not that of the launcher (MAREY_MPI_LIBRARY=FILE names another)";
 }

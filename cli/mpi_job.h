@@ -1,9 +1,8 @@
 /*
- * A command that was started by an MPI launcher, as one of several processes: `mpirun -n 8 marey report run.marey`.
+ * A command started by an MPI launcher as one of several processes: `mpirun -n 8 marey report run.marey`.
  *
- * MPI is no part of any build: the library is opened when a launcher has started us, and only then. It is that of the
- * launcher: Open MPI, or MPICH with those that follow it. What is needed of them is a dozen functions and a few
- * constants.
+ * MPI is not a build dependency: the library is opened only if a launcher has started us. It is the launcher's: Open
+ * MPI, or MPICH and its derivatives. Only a dozen functions and a few constants are needed.
  */
 #ifndef CLI_MPI_JOB_H
 #define CLI_MPI_JOB_H
@@ -18,22 +17,22 @@ struct mpi_job {
 };
 
 enum mpi_begin {
-    MPI_JOB_NONE,  /* no launcher, or every process has another command: work as ever */
-    MPI_JOB_BEGUN, /* all processes of the job have this command; MPI is up */
-    MPI_JOB_ALONE, /* MPI cannot be had, and this one is rank 0: do all of it; the others leave */
-    MPI_JOB_LEAVE, /* MPI cannot be had, and rank 0 does the work */
+    MPI_JOB_NONE,  /* no launcher, or different commands: work as usual */
+    MPI_JOB_BEGUN, /* all processes of the job have this command; MPI is initialized */
+    MPI_JOB_ALONE, /* MPI is unavailable, and this is rank 0: do all work; the others exit */
+    MPI_JOB_LEAVE, /* MPI is unavailable, and rank 0 does the work */
 };
 
-/* Begin, once in a process. What cannot be had is said in a sentence, by rank 0. */
+/* Initializes, once per process. Rank 0 prints why MPI is unavailable. */
 enum mpi_begin mpi_job_begin(struct mpi_job *job);
-/* The end of MPI for this process; waits for the others. */
+/* Finalizes MPI in this process; waits for the others. */
 void mpi_job_end(void);
 
-/* Send and receive bytes of any length; a broken connection ends the job, as MPI does it. */
+/* Sends or receives bytes of any length; MPI ends the job if a connection breaks. */
 void mpi_job_send(uint32_t to, const void *bytes, size_t len);
 /*
- * What `from` sent, freed with free(). NULL without memory, or for nothing: what was sent is then taken and thrown away,
- * so that its sender can go on. Its length goes into `len` either way.
+ * Receives from `from`; free() the result. NULL on out of memory, or for an empty message: the data are then received
+ * and discarded, so that the sender can continue. `len` is set in either case.
  */
 void *mpi_job_receive(uint32_t from, size_t *len);
 

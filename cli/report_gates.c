@@ -1,4 +1,4 @@
-/* Gates of `marey report`: the findings and the compute share of a diagnosis against what is allowed. */
+/* Gates of `marey report`: check the findings and the compute share of a diagnosis against limits. */
 #include "report_gates.h"
 
 static const char compute_option[] = "fail-if-compute-below";

@@ -1,8 +1,9 @@
 /*
- * See report_mpi.h. Rank 0 lists the logs and cuts the list into shares of equal size; each process adds up its share; then
- * parts go up a tree, pair by pair: in the first round rank 1 gives to 0, 3 to 2 and so on, in the next 2 to 0.
+ * See report_mpi.h. Rank 0 lists the logs and divides them into shares of equal size; each process sums its share; then
+ * partial results are combined pairwise in a tree: in the first round rank 1 sends to 0, 3 to 2 and so on, in the next
+ * 2 to 0.
  *
- * An error in one process goes up the same tree as a message, so that no process waits forever.
+ * An error in one process is sent up the same tree as a message, so that no process waits forever.
  */
 #include "report_mpi.h"
 
@@ -31,7 +32,7 @@ struct log {
 };
 
 struct list {
-    struct log *logs; /* by recording and name */
+    struct log *logs; /* sorted by recording and name */
     size_t n, cap;
     uint64_t size;
 };
@@ -45,7 +46,7 @@ static void list_fini(struct list *list)
 
 static bool add_log(struct list *list, const char *folder, const char *name, uint32_t recording)
 {
-    enum { EACH = 4096 }; /* opening costs, too */
+    enum { EACH = 4096 }; /* opening a log has a cost, too */
     char *path CLI_FREED = NULL;
     struct stat st;
     if (list->n == list->cap) {
@@ -93,7 +94,7 @@ static bool list_logs(struct list *list, const char *path, uint32_t recording)
 
 /* ---- shares ---- */
 
-/* Names, each with a NUL after it; an empty one ends a recording. */
+/* NUL-terminated names; an empty one ends a recording. */
 static char *make_share(const struct list *list, size_t from, size_t to, uint32_t n_recordings,
                         size_t *len)
 {
@@ -116,7 +117,7 @@ static char *make_share(const struct list *list, size_t from, size_t to, uint32_
     return share;
 }
 
-/* The first log of a rank's share: where the middle of a log lies decides. */
+/* The first log of a rank's share, decided by the middle of each log. */
 static size_t first_of(const struct list *list, const struct mpi_job *job, uint32_t rank)
 {
     const double before = (double)list->size * rank / job->size;
@@ -127,7 +128,7 @@ static size_t first_of(const struct list *list, const struct mpi_job *job, uint3
     return i;
 }
 
-/* Give each its share; rank 0's own is returned, NULL without memory. Nothing to share goes out as such. */
+/* Sends the shares; returns that of rank 0, NULL on out of memory. A result of nothing to share is sent as well. */
 static char *hand_out(const struct list *list, const struct mpi_job *job, uint32_t n_recordings,
                       size_t *len)
 {
@@ -150,10 +151,10 @@ static char *hand_out(const struct list *list, const struct mpi_job *job, uint32
 
 /* ---- every process: its part ---- */
 
-/* What goes up the tree before the bytes of a part. */
+/* Sent before the bytes of a partial result. */
 struct log_faults {
-    int32_t status;         /* of the first that failed */
-    uint32_t first_damaged; /* recording; UINT32_MAX: none */
+    int32_t status;         /* of the first failure */
+    uint32_t first_damaged; /* a recording; UINT32_MAX: none */
     uint32_t has_below;
     uint64_t n_processes, n_logs;
     char error[1024];
@@ -185,7 +186,7 @@ static marey_status open_names(struct cli_recordings *recordings, const char *pa
     return status;
 }
 
-/* NULL: no memory for it. */
+/* `share` NULL: out of memory. */
 static marey_status open_share(struct cli_recordings *recordings, int n_paths, char **paths,
                                const char *share, size_t len, uint32_t n_jobs)
 {
@@ -274,7 +275,7 @@ static void reduce(const struct mpi_job *job, marey_partial *partial, struct log
 
 /* ---- the whole ---- */
 
-/* Threads of this process: the processors that it may use, shared with others on this machine. */
+/* Threads for this process: its share of the CPU cores that it may use on this machine. */
 static uint32_t threads_of(const struct mpi_job *job, uint32_t wanted)
 {
     cpu_set_t set;
@@ -287,7 +288,7 @@ static uint32_t threads_of(const struct mpi_job *job, uint32_t wanted)
     return n < due ? n : due != 0 ? due : 1;
 }
 
-/* This process's part, and those that come to it. The partial is the caller's; NULL where it could not be made. */
+/* Combines this process's partial result with those sent to it. The caller owns the result; NULL on failure. */
 static marey_partial *work_on(const struct mpi_job *job, int n_paths, char **paths,
                               const struct marey_report_options *options, const char *share,
                               size_t len, struct cli_recordings *recordings,

@@ -1,4 +1,4 @@
-/* Options of analyses: from the registry into the table of the command, and from the command line into settings. */
+/* Options of analyses: from the registry to the command's table, and from the command line to settings. */
 #include "report_options.h"
 
 #include <stdlib.h>
@@ -6,26 +6,26 @@
 
 enum { MAX_OPTIONS = 256, MAX_SETTINGS = 64, MAX_GIVEN = MAX_SETTINGS + 2 * CLI_MAX_TEXTS };
 
-/* Of each prepared command, one after another. */
+/* Shared by all prepared commands. */
 static struct cli_option pool[MAX_OPTIONS];
 static size_t n_pool;
 
-/* Options of `marey report` itself; settings of the same name take their values from these. */
+/* Options of `marey report` itself; settings with the same name use their values. */
 static const struct cli_option *own;
 static size_t n_own;
 
-/* A setting by its name, which several analyses may have. */
+/* A setting by name, which several analyses may share. */
 static struct setting {
     const char *name;
     const char *value;      /* NULL: not given */
-    struct cli_texts texts; /* instead, of a setting that may be given several times */
+    struct cli_texts texts; /* for a repeatable setting */
 } given[MAX_SETTINGS];
 static size_t n_given;
 
-/* By number of the analysis. */
+/* By index of the analysis. */
 static bool switches[MAX_SETTINGS];
 
-/* The settings of the analysis, and of a section that is added to its report. */
+/* Settings of the analysis, and of a section added to its report. */
 static struct settings {
     const char *list[MAX_GIVEN + 2];
     size_t n;
@@ -76,7 +76,7 @@ static enum cli_kind kind_of(enum marey_setting_kind kind)
     return CLI_TEXT;
 }
 
-/* "epoch|rank|phase": what --by takes. NULL: nothing. */
+/* The choices of --by: "epoch|rank|phase"; NULL: none. */
 static const char *words_by(const struct marey_analysis *analysis)
 {
     char *words = NULL;
@@ -98,7 +98,7 @@ static const char *words_by(const struct marey_analysis *analysis)
     return NULL;
 }
 
-/* Those of the default analysis, of the command, then of each other analysis. */
+/* Examples of the default analysis, of the command, then of each other analysis. */
 static const char *all_examples(const char *own_lines)
 {
     char *lines = NULL;
@@ -152,7 +152,7 @@ static const struct marey_setting *find_setting(const struct marey_analysis *ana
     return NULL;
 }
 
-/* What a flag takes for another analysis: --iterations is a flag, with --samples it has a value. NULL: no value. */
+/* The value that a flag takes with another analysis: --iterations is a flag, but has a value with --samples. NULL: none. */
 static const char *other_value(const char *name)
 {
     const struct marey_analysis *analysis;
@@ -239,7 +239,7 @@ static bool takes(const struct marey_analysis *analysis, const char *name)
     return find_setting(analysis, name) != NULL;
 }
 
-/* Whether it takes the setting with this value, "" for none. */
+/* Whether it accepts the setting with this value, "" for none. */
 static bool takes_value(const struct marey_analysis *analysis, const char *name, const char *value)
 {
     const struct marey_setting *const setting = find_setting(analysis, name);
@@ -321,7 +321,7 @@ bool report_options_turn_on(const char *analysis, struct report_choice *choice)
     return report_options_choose(choice);
 }
 
-/* Those of the settings that it takes. */
+/* Collects the settings that it accepts. */
 static bool collect(struct settings *to, const struct marey_analysis *analysis)
 {
     to->n = 0;

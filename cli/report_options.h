@@ -1,51 +1,50 @@
 /*
- * Options of `marey report` that come from the registry of analyses: the settings of the first
- * analysis are options of the command; each other one is a switch, --epochs, with its settings below it. Which settings go with which analysis, and that two analyses exclude one another, follows from the registry.
+ * Options of `marey report` from the registry of analyses: the settings of the first analysis are options of the
+ * command; each other analysis is a switch, --epochs, with its settings below it. The registry determines which
+ * settings go with which analysis, and that two analyses exclude one another.
  */
 #ifndef MAREY_CLI_REPORT_OPTIONS_H
 #define MAREY_CLI_REPORT_OPTIONS_H
 
 #include "cli.h"
 
-/* Append them to the options of the command, once, before anything reads these. */
+/* Appends them to the options of the command, once, before their first use. */
 void report_options_add(struct cli_command *command);
 
-/*
- * Of a command that is the analysis of its name: put the settings before the options of the command; append more of these.
- */
+/* For a command named like its analysis: inserts the settings before the options of the command; appends further options. */
 void report_options_prepend(struct cli_command *command);
 void report_options_append(struct cli_command *command, const struct cli_option *list, size_t n);
 /* The entry of an analysis. */
 const struct marey_analysis *report_options_find(const char *name);
-/* What was given for a setting; NULL: nothing. */
+/* The value given for a setting, or NULL. */
 const char *report_options_value(const char *setting);
 void report_options_set(const char *setting, const char *value);
-/* Its settings as they were given. False, with a sentence said, when a value is wrong. */
+/* Validates its settings. False, with a message printed, for an invalid value. */
 bool report_options_check(const char *analysis);
 
-/* What the command line asks for. */
+/* The result of the command line. */
 struct report_choice {
     const struct marey_analysis *analysis; /* whose switch was given, else the default one */
-    const struct marey_analysis *section; /* that is added to the report of the default one; NULL: none */
+    const struct marey_analysis *section;  /* added to the report of the default one, or NULL */
     bool is_plain;   /* neither a switch nor a flag of the default one was given */
-    bool is_instead; /* the same, and another analysis takes the place of the default one */
+    bool is_instead; /* the same, and another analysis replaces the default one */
 };
-/* False, with a sentence said, for two switches, a setting that goes with neither, or a wrong value. */
+/* False, with a message printed, for two switches, a setting that fits neither, or an invalid value. */
 bool report_options_choose(struct report_choice *choice);
 
 /* Whether the switch of this analysis was given. */
 bool report_options_is_on(const char *analysis);
-/* As if it had been given. */
+/* Acts as if it had been given. */
 bool report_options_turn_on(const char *analysis, struct report_choice *choice);
 
 /*
- * The settings for it; NULL after the last. Lent until the program ends. `limit`, the rows that are wanted, is among them
- * where the analysis takes it and it is not 0.
+ * The settings for it; NULL after the last. Lent until the program ends. Includes `limit`, the requested rows, if not 0
+ * and accepted by the analysis.
  */
 const char *const *report_options_settings(uint32_t limit);
-/* Analysis number `i` whose short form is printed below the ranges, of those that the recordings have; NULL: no more. */
+/* Analysis number `i` whose short form goes below the ranges, of those that the recordings have; NULL past the last. */
 const struct marey_analysis *report_options_below(const struct cli_recordings *recordings, size_t i);
-/* Likewise, of the section. */
+/* Likewise for the section. */
 const char *const *report_options_section_settings(void);
 
 #endif

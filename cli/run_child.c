@@ -1,10 +1,9 @@
 /*
- * The program under `marey run`: started in our process group, so that the terminal treats us as
- * one, and waited for.
+ * The program under `marey run`: started in our process group, so that the terminal treats both as one, and awaited.
  *
- * No signal handlers: the signals to pass on are blocked and taken in one place. What a terminal
- * sends (ctrl-C) the kernel gives to the whole group, the program included; passing it on would
- * double it. What somebody sends us by kill(2) is meant for the program.
+ * There are no signal handlers: forwarded signals are blocked and received in one place. The kernel sends signals from
+ * the terminal (ctrl-C) to the whole group, including the program, so forwarding would duplicate them. A signal sent to
+ * us by kill(2) is meant for the program.
  */
 #include <errno.h>
 #include <signal.h>
@@ -29,7 +28,7 @@ static void signals_to_take(sigset_t *set)
         sigaddset(set, passed_on[i]);
 }
 
-/* posix_spawn reports why an exec failed, and does not copy our address space. */
+/* posix_spawn reports a failed exec, and does not copy our address space. */
 static int spawn(char *const *program, const sigset_t *mask, pid_t *pid)
 {
     extern char **environ;
@@ -39,7 +38,7 @@ static int spawn(char *const *program, const sigset_t *mask, pid_t *pid)
         return error;
     posix_spawnattr_setsigmask(&attr, mask);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-    /* Its own SIGPIPE is what we were given. Nothing is written meanwhile. */
+    /* The program gets the inherited SIGPIPE disposition. Nothing is written meanwhile. */
     signal(SIGPIPE, cli_inherited_sigpipe);
     error = posix_spawnp(pid, program[0], NULL, &attr, program, environ);
     signal(SIGPIPE, SIG_DFL);
@@ -48,8 +47,8 @@ static int spawn(char *const *program, const sigset_t *mask, pid_t *pid)
 }
 
 /*
- * Whether the program has ended. Without reaping: a sampler in another of our threads stops the program briefly, and
- * what waitpid took away of that, the sampler would never hear of.
+ * Whether the program has ended. Does not reap: a sampler in another thread stops the program briefly, and waitpid
+ * would consume its notifications.
  */
 static bool has_ended(pid_t pid)
 {
@@ -82,7 +81,7 @@ static void wait_and_pass_signals(pid_t pid, const sigset_t *taken, struct run_e
                 end->cpu_ns = to_ns(used.ru_utime) + to_ns(used.ru_stime);
                 return;
             }
-        } else if (sig > 0 && info.si_code <= 0) { /* from a process, not from the kernel */
+        } else if (sig > 0 && info.si_code <= 0) { /* from a process, not the kernel */
             kill(pid, sig);
         }
     }
@@ -99,8 +98,8 @@ int run_child(char *const *program, struct run_end *end, run_started *started, v
     sigset_t taken, before;
     pid_t pid;
     signals_to_take(&taken);
-    /* Somebody may have left it ignored, and then nobody would learn of a program's end. By default it is ignored too: where
-     * anybody sets that again, what is pending is lost. */
+    /* If SIGCHLD was left ignored, the program's end would go unnoticed. Its default action discards it too:
+       resetting it loses a pending signal. */
     sigaction(SIGCHLD, &handled, NULL);
     sigprocmask(SIG_BLOCK, &taken, &before);
     const uint64_t start_ns = now_ns();

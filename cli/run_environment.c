@@ -1,7 +1,6 @@
 /*
- * The environment a measured program starts in. MAREY and MAREY_OPTIONS switch libmarey on wherever it
- * is loaded; for Python programs that never heard of marey, a folder with a sitecustomize.py goes to
- * the front of PYTHONPATH.
+ * The environment of a measured program. MAREY and MAREY_OPTIONS enable libmarey wherever it is loaded; for Python
+ * programs that do not use marey, a folder with a sitecustomize.py is put first in PYTHONPATH.
  */
 #include <limits.h>
 #include <sys/random.h>
@@ -11,7 +10,7 @@
 
 /* ---- the run's name ---- */
 
-/* As libmarey finds it by itself, with the same strings. torchrun says "none" by default. */
+/* The same as libmarey's, with the same strings. torchrun's default is "none". */
 bool run_launch_id(char into[RUN_ID_MAX])
 {
     const char *elastic = cli_env("TORCHELASTIC_RUN_ID"), *mpi = cli_env("PMIX_NAMESPACE");
@@ -27,7 +26,7 @@ bool run_launch_id(char into[RUN_ID_MAX])
     return true;
 }
 
-/* A launcher that has no name for the launch has at least started all its ranks here itself. */
+/* A launcher without a name for the launch has started all its ranks on this machine itself. */
 static void name_by_parent(char into[RUN_ID_MAX])
 {
     char path[64], text[1024] = "", host[32] = "";
@@ -40,7 +39,7 @@ static void name_by_parent(char into[RUN_ID_MAX])
         text[n] = '\0';
         fclose(file);
     }
-    /* Behind the name of the program, which may hold anything, the start time is the 20th word. */
+    /* Counted from the end of the program's name, which may contain anything, the start time is the 20th word. */
     const char *word = strrchr(text, ')');
     for (int i = 0; i < 20 && word != NULL; i++)
         word = strchr(word + 1, ' ');
@@ -51,14 +50,14 @@ static void name_by_parent(char into[RUN_ID_MAX])
 }
 
 /*
- * Set for the program, so that processes that lose the launcher's variables on the way still belong
- * to the run. Inside a recorded program the run has its name already.
+ * Set for the program, so that processes that lose the launcher's variables still belong to the run. Inside a recorded
+ * program the run already has its name.
  */
 static void set_run_id(void)
 {
     char id[RUN_ID_MAX];
     if (run_launch_id(id)) {
-        /* as the launcher calls it */
+        /* the launcher's name */
     } else if (run_is_one_of_many()) {
         name_by_parent(id);
     } else {
@@ -70,10 +69,10 @@ static void set_run_id(void)
     setenv("MAREY_RUN_ID", id, 0);
 }
 
-/* Numbers after one name: ranks of a launcher, each with its own 'marey run', agree on them. */
+/* Appends numbers to one name: ranks of a launcher, each with its own 'marey run', get the same names. */
 void run_environment_repeat(uint32_t repeat)
 {
-    static char base[RUN_ID_MAX - 12]; /* libmarey keeps RUN_ID_MAX - 1 bytes of the whole */
+    static char base[RUN_ID_MAX - 12]; /* libmarey keeps RUN_ID_MAX - 1 bytes */
     char id[RUN_ID_MAX];
     const char *given = cli_env("MAREY_RUN_ID");
     if (base[0] == '\0')
@@ -118,10 +117,7 @@ static void prepend_python_path(const char *dir)
     setenv("PYTHONPATH", path, 1);
 }
 
-/*
- * For an interpreter without marey the package beside the folder is offered, which serves if it was
- * built for the same Python.
- */
+/* For an interpreter without marey, adds the package beside the folder, which works if it was built for the same Python. */
 static void set_python_path(void)
 {
     char boot[PATH_MAX], package_parent[PATH_MAX];

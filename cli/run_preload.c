@@ -1,8 +1,8 @@
 /*
- * Libraries that are loaded into the program. libmarey-mpi and libmarey-memory by LD_PRELOAD: the loader splits that list
- * at blanks and colons and expands what follows a dollar, so a folder with one of those in its name is reached by a link
- * elsewhere. CUDA itself loads libmarey-cuda. NVTX loads libmarey-nvtx, which passes everything on to the tool that
- * NVTX_INJECTION64_PATH named before, MAREY_NVTX_NEXT.
+ * Libraries loaded into the program. libmarey-mpi and libmarey-memory use LD_PRELOAD: the loader splits that list at
+ * blanks and colons and expands dollar signs, so a folder with one of those in its name is reached through a symlink.
+ * CUDA loads libmarey-cuda. NVTX loads libmarey-nvtx, which forwards everything to the tool previously named by
+ * NVTX_INJECTION64_PATH, in MAREY_NVTX_NEXT.
  */
 #include <limits.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #define AWKWARD " :$"
 
-/* The folder of libmarey, links resolved; "" when it is unknown. */
+/* The folder of libmarey, with symlinks resolved; "" if unknown. */
 static void library_folder(char into[PATH_MAX])
 {
     if (realpath(marey_library_path(), into) == NULL || strrchr(into, '/') == NULL)
@@ -25,7 +25,7 @@ static bool is_usable_folder(const char *path)
     return path != NULL && path[0] == '/' && strpbrk(path, AWKWARD) == NULL;
 }
 
-/* A link to `folder` in a temporary folder with a plain name: its path goes `into`. */
+/* Creates a symlink to `folder` in a temporary folder with a plain name; its path goes to `into`. */
 static bool make_link(const char *folder, struct run_preload *preload, char into[PATH_MAX])
 {
     const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
@@ -45,14 +45,14 @@ static bool make_link(const char *folder, struct run_preload *preload, char into
     return false;
 }
 
-/* Whether somebody put it there already: a `marey run --mpi` around us. */
+/* Whether the list has it already, from an enclosing `marey run --mpi`. */
 static bool has_it(const char *list, const char *library)
 {
     const char *found = strstr(list, library);
     return found != NULL && strchr(" :", found[strlen(library)]) != NULL;
 }
 
-/* Behind what is there: some libraries insist on being first. */
+/* Appends: some libraries must be first. */
 static bool add(const char *path, const char *library)
 {
     const char *const before = cli_env("LD_PRELOAD");
@@ -64,7 +64,7 @@ static bool add(const char *path, const char *library)
     return setenv("LD_PRELOAD", list, 1) == 0;
 }
 
-/* Whether the library `name` lies beside libmarey; its path goes `into`. Else a sentence is said: `option` needs it. */
+/* Finds the library `name` beside libmarey; its path goes to `into`. Otherwise prints a message: `option` needs it. */
 static bool find_beside(const char *name, const char *option, char into[PATH_MAX])
 {
     char folder[PATH_MAX];
@@ -93,7 +93,7 @@ bool run_inject_cuda(void)
     return true;
 }
 
-/* Nsight Systems knows its own handles only, so it must be the first tool. */
+/* Nsight Systems recognizes only its own handles, so it must be the first tool. */
 static bool is_nsight(const char *tool)
 {
     return cli_env("NSYS_PROFILING_SESSION_ID") != NULL ||
@@ -113,7 +113,7 @@ bool run_nvtx(void)
     }
     if (!find_beside(library, "--nvtx", path))
         return false;
-    /* A `marey run --nvtx` around us has seen to it already. */
+    /* An enclosing `marey run --nvtx` may have done this already. */
     if (tool != NULL && strcmp(basename(tool), library) != 0)
         setenv("MAREY_NVTX_NEXT", tool, 1);
     if (setenv(nvtx_tool, path, 1) == 0)

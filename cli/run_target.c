@@ -1,7 +1,7 @@
 /*
- * Where `marey run` records to. The directory is made before the program starts, so that a wrong path costs nothing;
- * nothing but recordings is ever deleted. The command line of a Python program gives the name of the recording, and shows
- * whether the interpreter ignores PYTHONPATH, through which recording starts.
+ * Where `marey run` records to. The directory is created before the program starts, so that a wrong path costs nothing;
+ * only recordings are ever deleted. The command line of a Python program determines the name of the recording, and
+ * whether the interpreter ignores PYTHONPATH, which recording needs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,7 @@ static bool is_python(const char *path)
     return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0;
 }
 
-/*
- * The interpreter's own options, up to the script: skip one word, or two for those that take a
- * value.
- */
+/* Skips the interpreter's options, up to the script: one word each, or two for those with a value. */
 static bool is_option(const char *word)
 {
     return word[0] == '-' && word[1] != '\0';
@@ -36,7 +33,7 @@ static bool takes_next_word(const char *option)
 static const char *python_script(char *const *program)
 {
     if (!is_python(program[0])) {
-        /* A launcher names the script among its arguments. */
+        /* A launcher has the script among its arguments. */
         for (char *const *word = program; *word != NULL; word++) {
             const size_t len = strlen(*word);
             if (len > 3 && strcmp(*word + len - 3, ".py") == 0)
@@ -62,7 +59,7 @@ bool run_is_python(char *const *program)
     return is_python(program[0]) || python_script(program) != NULL;
 }
 
-/* The deaf-making letter in one word of options, -I or -bES, or 0. */
+/* The letter in one word of options, -I or -bES, that makes Python ignore PYTHONPATH, or 0. */
 static char deaf_letter(const char *option)
 {
     if (option[0] != '-' || option[1] == '-')
@@ -123,7 +120,7 @@ static void name_stem(char *const *program, char *into, size_t size)
         into[strlen(into) - 3] = '\0';
 }
 
-/* Where a recording without a name goes: here, or with a message, where nothing can be written, to the temporary folder. */
+/* The folder of a recording without a name: the current one or, if read-only, with a message, the temporary folder. */
 static const char *default_folder(void)
 {
     if (access(".", W_OK) == 0)
@@ -151,20 +148,20 @@ static void free_name(char *const *program, bool may_number, char *into, size_t 
 
 /* ---- the directory ---- */
 
-/* The launch itself, or a repeat in it: "ID-2". */
+/* The launch's id, or that of a repeat: "ID-2". */
 static bool is_launch(const char *run_id, const char *id)
 {
     const size_t len = strlen(id);
     return strncmp(run_id, id, len) == 0 && (run_id[len] == '\0' || run_id[len] == '-');
 }
 
-/* Whether all that is recorded there comes from ranks of the launch that we are a rank of. */
+/* Whether everything recorded there comes from ranks of our launch. */
 static bool is_of_this_launch(const char *path)
 {
     char id[RUN_ID_MAX];
     marey_recording *recording = NULL;
     if (!run_launch_id(id))
-        return true; /* it cannot be known */
+        return true; /* unknown */
     if (marey_recording_open(path, &recording) != MAREY_OK)
         return false;
     bool is_ours = true;
@@ -174,7 +171,7 @@ static bool is_of_this_launch(const char *path)
     return is_ours;
 }
 
-/* False, with a sentence, when the directory may not be used as it is. */
+/* False, with a message, if the directory must not be used. */
 static bool may_use(const char *path, enum run_existing existing)
 {
     char quoted[PATH_MAX];

@@ -1,7 +1,6 @@
 /*
- * The terminal of `marey top`. Signals that end or stop us are blocked and read from a descriptor, in the one place
- * that also waits for keys, so that nothing is interrupted halfway. Crashes have a handler, which uses what a handler
- * may.
+ * The terminal of `marey top`. Signals that end or stop us are blocked and read from a descriptor, in the same place
+ * that waits for keys, so that nothing is interrupted halfway. Only crashes have a handler, which is async-signal-safe.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +14,7 @@
 
 #include "terminal.h"
 
-/* The alternate screen, no cursor, lines that end at the last column; and back. */
+/* Alternate screen, no cursor, no line wrap; and back. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
@@ -35,13 +34,13 @@ static void put(const char *text, size_t len)
     while (len > 0) {
         const ssize_t n = write(STDOUT_FILENO, text, len);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
-            return; /* nobody is there to see it */
+            return; /* the terminal is gone */
         text += n > 0 ? n : 0;
         len -= n > 0 ? (size_t)n : 0;
     }
 }
 
-/* Safe in a signal handler. */
+/* Async-signal-safe. */
 static void give(void)
 {
     if (!terminal.is_taken)
@@ -67,7 +66,7 @@ static bool take(void)
     return true;
 }
 
-/* SA_RESETHAND has put the default back: it dies of the signal once this returns. */
+/* SA_RESETHAND has restored the default: the process dies when this returns. */
 static void crashed(int sig)
 {
     give();
@@ -95,7 +94,7 @@ bool terminal_open(void)
         return false;
     for (size_t i = 0; i < sizeof crashing / sizeof crashing[0]; i++) {
         struct sigaction now;
-        /* Where the library has SIGBUS, it guards the files that it maps. */
+        /* If the library handles SIGBUS, it guards the files that it maps. */
         if (sigaction(crashing[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
             sigaction(crashing[i], &crash, NULL);
     }
@@ -121,7 +120,7 @@ void terminal_size(uint32_t *columns, uint32_t *rows)
     *rows = is_known && size.ws_row > 0 ? size.ws_row : 24;
 }
 
-/* Each line clears the rest of its row, so that nothing flickers. The last row has no line end: it would scroll. */
+/* Each line clears the rest of its row, to avoid flicker. The last row has no newline, which would scroll. */
 void terminal_show(const char *text, size_t len)
 {
     uint32_t columns, rows, row = 0;
@@ -140,7 +139,7 @@ void terminal_show(const char *text, size_t len)
     put("\033[J", 3);
 }
 
-/* As a shell expects of whom it puts to sleep: the terminal is its own meanwhile. */
+/* Restores the terminal while stopped, as a shell expects. */
 static void sleep_until_continued(void)
 {
     give();
@@ -148,7 +147,7 @@ static void sleep_until_continued(void)
     take();
 }
 
-/* One signal that came; TERMINAL_NOTHING when there was none. */
+/* Reads one pending signal; TERMINAL_NOTHING if there is none. */
 static int take_signal(void)
 {
     struct signalfd_siginfo info;

@@ -1,8 +1,8 @@
 /*
- * A terminal that is drawn on: the alternate screen, keys as they are typed, its size. Plain ANSI, no library.
+ * A full-screen terminal: the alternate screen, unbuffered keys, its size. Plain ANSI, no library.
  *
- * Whatever ends the program puts the terminal back: a return, exit(), a signal that asks it to end, a crash. Only what
- * nobody can catch (SIGKILL) does not.
+ * The terminal is restored however the program ends: a return, exit(), a terminating signal, a crash; only SIGKILL
+ * cannot be caught.
  */
 #ifndef MAREY_CLI_TERMINAL_H
 #define MAREY_CLI_TERMINAL_H
@@ -11,31 +11,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether there is one to draw on and to get keys from. */
+/* Whether there is a terminal for output and keys. */
 bool terminal_is_there(void);
 
 /*
- * Take the terminal. Signals are then taken only by terminal_wait: threads that are started later inherit that they are
- * blocked. False where it cannot be had, with errno set.
+ * Takes over the terminal. From then on only terminal_wait receives signals: threads started later inherit the blocked
+ * mask. False with errno set on failure.
  */
 bool terminal_open(void);
-/* Give it back. As often as one likes; at exit by itself. */
+/* Restores it. May be called repeatedly; called automatically at exit. */
 void terminal_close(void);
 
-/* Columns and rows now; 80 and 24 where it does not say. */
+/* The current size; 80 by 24 if unknown. */
 void terminal_size(uint32_t *columns, uint32_t *rows);
 
-/* Show `text`, lines ended by '\n', from the first row on, and nothing else. What is past the last column or row is cut. */
+/* Shows only `text`, newline-terminated lines, from the first row. Truncated at the last column and row. */
 void terminal_show(const char *text, size_t len);
 
 enum terminal_event {
-    TERMINAL_NOTHING = 0,  /* the time is over */
-    TERMINAL_RESIZED = -1, /* or taken back after a stop: draw again */
-    TERMINAL_ENDED = -2,   /* somebody asks us to end, or nobody is there any more */
+    TERMINAL_NOTHING = 0,  /* timeout */
+    TERMINAL_RESIZED = -1, /* or continued after a stop: draw again */
+    TERMINAL_ENDED = -2,   /* asked to end, or hung up */
 };
-/* Wait for a key, at most `timeout_ms`: its byte, or an event. Keys of more than one byte are returned as 27. */
+/* Waits for a key, at most `timeout_ms`. Returns its byte, or an event. Multi-byte keys are returned as 27. */
 int terminal_wait(int timeout_ms);
-/* The signal that asked us to end; 0: none. Die by it once everything is put away. */
+/* The signal that asked us to end; 0: none. Die by it after cleaning up. */
 int terminal_signal(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <marey/marey.h>
 
-/* The view, which keys change. */
+/* The view, changed by keys. */
 struct top_view {
     enum marey_live_by by;
     bool by_total, is_idle, is_paused;
@@ -20,14 +20,14 @@ struct top_screen {
     char title[64]; /* "pid 4711" */
     struct marey_live_state state;
     struct marey_sampler_counts counts;
-    marey_table *table; /* the latest; NULL: nothing yet */
+    marey_table *table; /* the last one; NULL: none yet */
     bool has_color, has_ended;
 };
 
-/* Print the screen, `rows` lines at most and `columns` wide; 0 columns: no limit. False on out of memory. */
+/* Prints the screen, at most `rows` lines, `columns` wide; 0 columns: no limit. False on out of memory. */
 bool top_draw(const struct top_screen *screen, uint32_t columns, uint32_t rows, FILE *out);
 
-/* Apply a key to the view. False for a key that ends the program. */
+/* Applies a key to the view. False for a key that quits. */
 bool top_key(struct top_view *view, int key);
 
 #endif

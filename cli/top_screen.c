@@ -1,11 +1,10 @@
 /*
- * The screen of `marey top`: a title line, the table, a line of keys. On a small terminal the table keeps most of the
- * room.
+ * The screen of `marey top`: a title line, the table, a line of keys. On a small terminal the table gets most room.
  */
 #include "cli.h"
 #include "top.h"
 
-enum { KEY_CTRL_D = 4, FIRST_NS = 300000000 /* rates before are noise */ };
+enum { KEY_CTRL_D = 4, FIRST_NS = 300000000 /* earlier rates are noise */ };
 
 const char *const top_view_names[4] = {"functions", "lines", "threads", "ranks"};
 
@@ -50,7 +49,7 @@ static void put_head(const struct top_screen *screen, uint32_t columns, FILE *ou
                                    : "");
 }
 
-/* Includes the sort order and the time that counts if there is room. */
+/* Adds the sort order and the counted time if there is room. */
 static void put_keys(const struct top_screen *screen, uint32_t columns, FILE *out)
 {
     const struct top_view *view = &screen->view;
@@ -65,7 +64,7 @@ static void put_keys(const struct top_screen *screen, uint32_t columns, FILE *ou
                 view->is_idle ? ", idle too" : "", style(screen, "\033[0m"));
 }
 
-/* The table, `rows` lines at most. */
+/* The table, at most `rows` lines. */
 static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_t rows, FILE *out)
 {
     const struct marey_text_options options = {.width = columns, .color = screen->has_color};

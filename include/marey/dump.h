@@ -9,9 +9,9 @@
  *     marey_dump_disable();                          waits until all is written
  *
  * One dumper per process. While disabled, a call is a load and a branch. It needs no recording; with an open recording,
- * `dir` defaults to NAME.marey/dumps. Added data is copied, or ownership is passed, or it is cloned on the GPU and copied
- * asynchronously; the dumper's threads write it. Memory and disk are bounded; `policy` selects the behaviour at the memory
- * limit. Losses are always reported.
+ * `dir` defaults to NAME.marey/dumps. Added data is copied, or ownership is passed, or it is cloned on the GPU and
+ * copied asynchronously; the dumper's threads write it. Memory and disk are bounded; `policy` selects the behavior at
+ * the memory limit. Losses are always reported.
  *
  * Each value has a path of keys and positions, "layer0.out" or "layers[3]", unique in its step. `marey diff` and
  * <marey/diff.h> compare dumps; docs/formats/dump.md describes the files. Any thread; not from signal handlers. A forked
@@ -37,7 +37,7 @@ enum marey_dump_mode {
     MAREY_DUMP_DIGESTS, /* only marey_tensor_digest(), including block digests */
 };
 
-/* Behaviour of an add when `memory_bytes` are waiting to be written. */
+/* Behavior of an add when `memory_bytes` are waiting to be written. */
 enum marey_dump_policy {
     MAREY_DUMP_BLOCK =
         0, /* it waits. A step larger than the limit spills to unnamed temporary files in `dir` */

@@ -20,8 +20,8 @@ MAREY_BEGIN_C
  * records discarded, then `active` are recorded. The cycle repeats `repeat` times, 0: without end. All zero: trace
  * everything.
  *
- * `window_gap` instead: windows of 5 training steps (iterations, or steps that hints show) or 2 s, whichever ends first. One
- * window in each `window_gap` steps, at step numbers that all ranks of a job choose alike.
+ * `window_gap` instead: windows of 5 training steps (iterations, or steps derived from hints) or 2 s, whichever ends
+ * first. One window in each `window_gap` steps, at step numbers that all ranks of a job choose alike.
  */
 struct marey_gpu_options {
     uint32_t wait, warmup, active, repeat;
@@ -29,9 +29,9 @@ struct marey_gpu_options {
 };
 
 /*
- * Trace from now on, or by the schedule; `options` may be NULL. A process that has not initialised CUDA is traced once it
- * does. MAREY_ESTATE: already on, or no recording. MAREY_EUNAVAILABLE: CUPTI is missing, too old (before CUDA 12) or in use
- * by another tool. Any thread; not from a CUDA or CUPTI callback.
+ * Trace from now on, or by the schedule; `options` may be NULL. A process that has not initialized CUDA is traced once
+ * it does. MAREY_ESTATE: already on, or no recording. MAREY_EUNAVAILABLE: CUPTI is missing, too old (before CUDA 12) or
+ * in use by another tool. Any thread; not from a CUDA or CUPTI callback.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_gpu_start_sized(const struct marey_gpu_options *options,
                                                                size_t size);
@@ -101,7 +101,7 @@ struct marey_gpu_counts {
 };
 MAREY_API void marey_gpu_counts_get(struct marey_gpu_counts *out);
 
-/* Called by libmarey-cuda.so (CUDA_INJECTION64_PATH) when CUDA initialises. Starts tracing that waits for it. */
+/* Called by libmarey-cuda.so (CUDA_INJECTION64_PATH) when CUDA initializes. Starts tracing that waits for it. */
 MAREY_API void marey_gpu_injected(void);
 
 MAREY_END_C

@@ -66,19 +66,19 @@ struct marey_epoch_times {
 MAREY_API int marey_epoch_last(struct marey_epoch_times *out);
 
 /*
- * Hints from which training steps are found in a program that counts no iterations, as `marey run` places them in unmodified
- * training scripts. An optimizer update ends a step; with several optimizers, the period of their sequence does. Without
- * updates, a step lasts from the request for a batch to the next request. Iterations, once counted, win: later hints are
- * ignored. About 200 ns, more while the sequence of optimizers is new.
+ * Hints from which training steps are derived in a program that counts no iterations; `marey run` adds them to
+ * unmodified training scripts. An optimizer update ends a step; with several optimizers, the period of their sequence
+ * does. Without updates, a step lasts from the request for a batch to the next request. Once iterations are counted,
+ * later hints are ignored. About 200 ns, more while the sequence of optimizers is new.
  */
 enum marey_step_hint {
     MAREY_STEP_UPDATE =
         1, /* the optimizer `who` has updated parameters, or was asked to and skipped it */
-    MAREY_STEP_FETCH = 2, /* the program asks for a batch */
-    MAREY_STEP_BATCH = 3, /* and gets one, of `samples` training samples; 0: unknown */
+    MAREY_STEP_FETCH = 2, /* the program requests a batch */
+    MAREY_STEP_BATCH = 3, /* and receives it, with `samples` training samples; 0: unknown */
 };
 MAREY_API void marey_step_hint(enum marey_step_hint what, uint64_t who, double samples);
-/* Whether the option auto=1 asks for such hints, and for phases. */
+/* Whether the option auto=1 requests such hints, and phases. */
 MAREY_API int marey_auto_is_on(void);
 
 struct marey_progress_counts {

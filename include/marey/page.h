@@ -20,7 +20,7 @@ struct marey_page_options {
     struct marey_report_options report; /* of "ranges"; filter and depth also apply to the timeline */
     /*
      * Approximate limit of ranges and GPU activities on the timeline; 0: ten million, which browsers can still open.
-     * Beyond it, short neighbours are merged, and the page reports it. Tables count all of them.
+     * Beyond it, short neighbors are merged, and the page reports it. Tables count all of them.
      */
     uint64_t max_ranges;
 };

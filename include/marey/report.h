@@ -51,7 +51,7 @@ struct marey_cost {
 /* Presenters of one table. MAREY_EIO on a write error. */
 struct marey_text_options {
     uint32_t width;   /* columns of the terminal; 0: no limit */
-    uint32_t color;   /* non-zero: ANSI colours */
+    uint32_t color;   /* non-zero: ANSI colors */
     const char *unit; /* "ns", "us", "ms", "s": unit of all times; NULL: a suitable one for each */
     const char *tree; /* a column to indent by `depth`; NULL: none */
 };

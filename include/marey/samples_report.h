@@ -19,10 +19,10 @@ struct marey_samples_filter {
      */
     const char *mode;
     /*
-     * With "wall": all threads by wall clock. Otherwise idle processes are omitted if another process works and no thread,
-     * rank or process is selected: processes on a CPU core for less than 5 % of their time that have no rank, or are workers
-     * of one, and count no steps; launchers, from which ranks descend; and workers while they wait for their next task.
-     * Notes list the omitted times.
+     * With "wall": all threads by wall clock. Otherwise, if another process works and no thread, rank or process is
+     * selected, idle processes are omitted: those below 5 % CPU that count no steps and have no rank, or are workers of
+     * one; launchers, which are ancestors of ranks; and workers while they wait for their next task. Notes list the
+     * omitted times.
      */
     int idle;
     /* The next four use the log of the process; if it has none, the last three use its parent's. */

@@ -1,11 +1,11 @@
-/* Paths as names and back, and names of files that stay in their directory. */
+/* Paths as names and back, and file names that stay inside their directory. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "tensor/container/internal.h"
 
 static const char gradients[] = "%grad.";
-/* What safetensors has a meaning for, and what fills gaps there; a name that begins so has its first byte escaped. */
+/* Reserved by safetensors, and used to fill gaps there; a name with such a prefix gets its first byte escaped. */
 static const char *const taken[] = {"__metadata__", "__pad__"};
 
 static void escape(struct marey__buf *out, unsigned char byte)
@@ -80,7 +80,7 @@ int marey__hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One byte of a key, escaped or not; NULL for what a key does not hold. */
+/* Decodes one byte of a key, escaped or not; NULL if it is not valid in a key. */
 static const char *take_byte(const char *p, const char *end, char *out)
 {
     if (*p != '%') {
@@ -100,7 +100,7 @@ static const char *take_key(const char *p, const char *end, struct marey_dump_pa
         p += 2;
     } else {
         if (p == end || *p == '.' || *p == '[')
-            return NULL; /* an empty key would have been %- */
+            return NULL; /* an empty key is written as %- */
         while (p < end && *p != '.' && *p != '[') {
             p = take_byte(p, end, *keys);
             if (p == NULL)
@@ -180,7 +180,7 @@ static bool is_plain(char c, bool is_first)
            (c != '\0' && strchr("_-+=,@[]", c) != NULL) || (c == '.' && !is_first);
 }
 
-/* FNV-1a: enough to distinguish long names of one step, and part of every build. */
+/* FNV-1a: sufficient to distinguish long names of one step, and available in every build. */
 static uint64_t digest_of(const char *text, size_t len)
 {
     uint64_t sum = UINT64_C(14695981039346656037);
@@ -193,7 +193,7 @@ void marey__file_name_put(struct marey__buf *out, const char *name, size_t len, 
 {
     enum { CUT = MAREY__FILE_NAME_MAX - 17 }; /* room for ~ and 16 digits */
     const size_t start = out->len;
-    size_t cut_at = 0; /* the last whole character that leaves room */
+    size_t cut_at = 0; /* the last character boundary that leaves room */
     if (len == 0)
         marey__buf_puts(out, "%-");
     for (size_t i = 0; i < len && out->len - start <= MAREY__FILE_NAME_MAX && !out->failed; i++) {

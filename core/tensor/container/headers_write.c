@@ -1,4 +1,4 @@
-/* What files of tensors have besides the data: the headers of .npy and .safetensors, the JSON beside .bin and .png. */
+/* The parts of tensor files besides the data: headers of .npy and .safetensors, the JSON beside .bin and .png. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void put_entry(struct marey__safetensors *file, const char *name, size_t 
 uint64_t marey__safetensors_add(struct marey__safetensors *file, const char *name, size_t len,
                                 const struct marey_tensor *tensor)
 {
-    /* A large one begins a page, so that it can go to the disk from where it lies, past the page cache. */
+    /* Large tensors are page-aligned, so that they can be written directly, bypassing the page cache. */
     const uint64_t align = marey_tensor_bytes(tensor) < MAREY__SAFETENSORS_LARGE
                                ? MAREY__SAFETENSORS_ALIGN
                                : MAREY__SAFETENSORS_PAGE;

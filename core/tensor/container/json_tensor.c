@@ -1,4 +1,4 @@
-/* Tensors as nested lists of JSON, some 20 ns for each number; text is handed on in pieces of a few KiB. */
+/* Tensors as nested JSON lists, about 20 ns per number; text is passed on in pieces of a few KiB. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum {
     PIECE = 16 << 10,
-    ELEMENT_ROOM = 2 * (MAREY__NUMBER_ROOM + 16), /* a complex number with its brackets and commas */
+    ELEMENT_ROOM = 2 * (MAREY__NUMBER_ROOM + 16), /* a complex number with brackets and commas */
 };
 
 struct json_writer {
@@ -18,7 +18,7 @@ struct json_writer {
     const char *data; /* the next element */
     size_t element;   /* its size */
     const struct marey__dtype *type;
-    const struct marey__small_text *texts; /* of types that have them */
+    const struct marey__small_text *texts; /* for types that have them */
     marey__text_sink *sink;
     void *ctx;
     char piece[PIECE];
@@ -69,7 +69,7 @@ static char *put_part(const struct json_writer *w, char *out, size_t k)
     return MAREY_LIKELY(end != NULL) ? end : put_not_finite(w, out, value);
 }
 
-/* Two numbers that are one element are a list. */
+/* An element of two numbers is a list. */
 static char *put_element(const struct json_writer *w, char *out)
 {
     if (w->type->n_parts == 1)
@@ -116,7 +116,7 @@ static bool put_row(struct json_writer *w, int64_t n)
         }
         w->at = w->tensor->dtype == MAREY_F32 ? put_f32(w, out, w->data) : put_element(w, out);
     }
-    *w->at++ = ']'; /* an element's room has one left */
+    *w->at++ = ']'; /* an element's room includes one byte for it */
     return true;
 }
 
@@ -184,7 +184,7 @@ void marey__json_double_put(struct marey__buf *out, double value)
 
 /* ---- strings as Python writes them ---- */
 
-/* The character at the start of a text, of `*n` bytes; a lone surrogate, as Python encodes it, is one, too. */
+/* Decodes the character at the start of a text, of `*n` bytes, including lone surrogates as encoded by Python. */
 static uint32_t take_character(const char *text, size_t len, size_t *n)
 {
     const unsigned char *const s = (const unsigned char *)text;

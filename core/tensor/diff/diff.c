@@ -1,4 +1,4 @@
-/* Diffs: made, asked and closed. */
+/* Creating, querying and closing diffs. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,12 +1,11 @@
 /*
  * Which values of two steps belong together.
  *
- * As a rule both have the same paths, and a path says it. Where they have not, something was added or left out, and
- * paths with numbers in them ("ops[12].out") may have moved on with it. Then the two sequences are aligned as a whole: what
- * is paired must not cross, a pair of equal paths counts more than one that differs in numbers, and equal
- * digests count more than both. Paths that differ are paired only on equal digests, or where the numbers are
- * positions and neither side has the other's path. The rest is paired by path again, at any position: so a value
- * that changed its shape is reported as such.
+ * Usually both have the same paths. Otherwise something was added or removed, and paths with numbers in them
+ * ("ops[12].out") may be shifted. Then the two sequences are aligned as a whole: pairs must not cross, equal paths
+ * score more than paths that differ in numbers, and equal digests score more than both. Different paths are paired only
+ * with equal digests, or if the numbers are positions and neither side has the other's path. The rest is paired by path
+ * again, at any position: so a value that changed its shape is reported as such.
  */
 #include <string.h>
 
@@ -16,14 +15,14 @@ enum {
     SAME_PATH = 2,
     MOVED = 1,
     SAME_DIGEST = 4,
-    MAX_CELLS = 1 << 25, /* of the table: a byte each */
+    MAX_CELLS = 1 << 25, /* of the table, a byte each */
 };
 
 struct key {
     uint64_t name;   /* tree and path */
-    uint64_t family; /* tree, path without any digits, type, sizes */
-    uint64_t places; /* the same, but only positions are left out: "[12]", ".12." */
-    size_t partner;  /* the value of this name on the other side, MAREY__DIFF_NONE */
+    uint64_t family; /* tree, path without digits, type, sizes */
+    uint64_t places; /* the same, but only without positions: "[12]", ".12." */
+    size_t partner;  /* the value of this name on the other side, or MAREY__DIFF_NONE */
 };
 
 struct sequences {
@@ -40,7 +39,7 @@ static uint64_t mix(uint64_t hash, uint64_t part)
     return hash ^ hash >> 29;
 }
 
-/* Whether the digits from `begin` to `end` are a part of the path by themselves. */
+/* Whether the digits from `begin` to `end` are a whole component of the path. */
 static bool is_position(const char *path, size_t begin, size_t end)
 {
     return (begin == 0 || path[begin - 1] == '.' || path[begin - 1] == '[') &&
@@ -106,7 +105,7 @@ static void find_partner(const struct sequences *s, size_t i, const struct marey
     }
 }
 
-/* The partners by name of all; how many values have one, SIZE_MAX on out of memory. */
+/* Finds all partners by name. Returns how many values have one, SIZE_MAX on out of memory. */
 static size_t find_partners(const struct sequences *s)
 {
     struct marey__index names MAREY__FINALLY(marey__index_fini) = {0};
@@ -127,7 +126,7 @@ static void put_pair(const struct sequences *s, size_t i, size_t j)
     s->pair_of_b[j] = i;
 }
 
-/* All that is not yet paired and has its path on the other side. */
+/* Pairs all unpaired values whose path is on the other side. */
 static void pair_by_path(const struct sequences *s)
 {
     for (size_t i = 0; i < s->a->n; i++) {
@@ -146,7 +145,7 @@ static bool same_digest(const struct marey_dumped_value *a, const struct marey_d
            memcmp(a->digest, b->digest, sizeof *a->digest) == 0;
 }
 
-/* What a pair of these counts; 0: they are none. */
+/* The score of a pair; 0: not a pair. */
 static int score(const struct sequences *s, size_t i, size_t j)
 {
     const struct key *a = &s->keys_a[i], *b = &s->keys_b[j];
@@ -162,7 +161,7 @@ static int score(const struct sequences *s, size_t i, size_t j)
                : 0;
 }
 
-/* Nothing is to be gained by pairing these otherwise. */
+/* Whether no other pairing of these can score more. */
 static bool is_certain(const struct sequences *s, size_t i, size_t j)
 {
     const struct marey_dumped_value *a = &s->a->values[i], *b = &s->b->values[j];
@@ -176,14 +175,14 @@ struct window {
 
 enum { SKIP_A = 1, SKIP_B, PAIR };
 
-/* Needleman and Wunsch's table, a row of scores at a time; the ways stay. */
+/* Fills Needleman and Wunsch's table, one row of scores at a time; keeps the directions. */
 static void fill_table(const struct sequences *s, const struct window *w, uint32_t *scores,
                        uint8_t *ways)
 {
     const size_t n_b = w->end_b - w->begin_b;
     memset(scores, 0, (n_b + 1) * sizeof *scores);
     for (size_t i = 0; i < w->end_a - w->begin_a; i++) {
-        uint32_t diagonal = 0; /* of the row above, one to the left */
+        uint32_t diagonal = 0; /* from the row above, one to the left */
         for (size_t j = 0; j < n_b; j++) {
             const uint32_t above = scores[j + 1], left = scores[j];
             const int gain = score(s, w->begin_a + i, w->begin_b + j);
@@ -217,7 +216,7 @@ static void walk_back(const struct sequences *s, const struct window *w, const u
     }
 }
 
-/* Pair the values before and after the part that is in doubt. */
+/* Pairs the certain values at both ends. */
 static struct window trim(const struct sequences *s)
 {
     struct window w = {0, s->a->n, 0, s->b->n};
@@ -253,7 +252,7 @@ static void append(struct marey__diff_pairs *out, size_t a, size_t b)
     out->list[out->n++] = (struct marey__diff_pair){a, b};
 }
 
-/* What only B has, up to its value `end`. */
+/* Appends B's unpaired values up to `end`. */
 static void append_unpaired(const struct sequences *s, size_t *next_b, size_t end,
                             struct marey__diff_pairs *out)
 {

@@ -1,7 +1,7 @@
 /*
- * A pair of tensors by their numbers. Where both have digests of their blocks, and statistics that know of nothing but
- * finite numbers, only the blocks that differ are read: the rest adds nothing to any sum of differences, and what is
- * asked of the whole follows from the statistics.
+ * Compares the numbers of two tensors. If both have block digests, and statistics that report only finite numbers, only
+ * blocks that differ are read: the others contribute nothing to sums of differences, and results for the whole tensor
+ * follow from the statistics.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static bool is_finite_throughout(const struct marey_tensor_stats *stats)
     return stats != NULL && stats->n_nan == 0 && stats->n_pos_inf == 0 && stats->n_neg_inf == 0;
 }
 
-/* What is read of an image is pixels, and not what its digests are of. */
+/* The digests of an image are those of its tensor, not of the pixels that are read. */
 static bool can_skip_blocks(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
 {
     return !marey__is_image(a->type) && !marey__is_image(b->type) && a->dtype == b->dtype &&
@@ -26,7 +26,7 @@ static bool can_skip_blocks(const struct marey_dumped_value *a, const struct mar
            is_finite_throughout(a->stats) && is_finite_throughout(b->stats);
 }
 
-/* Sums of differences, from parts. */
+/* Sums of differences over parts. */
 struct sums {
     double abs, squares;
 };
@@ -54,7 +54,7 @@ static void add_part(struct marey_tensor_diff *into, struct sums *sums,
     sums->squares += part->rmse * part->rmse * (double)part->n;
 }
 
-/* What is asked of the whole: |a|, |b| and |a - b| give the angle between them. */
+/* Results for the whole tensor: |a|, |b| and |a - b| give the angle between them. */
 static void conclude_parts(struct marey_tensor_diff *diff, const struct sums *sums,
                            const struct marey_tensor_stats *a, const struct marey_tensor_stats *b)
 {
@@ -69,7 +69,7 @@ static void conclude_parts(struct marey_tensor_diff *diff, const struct sums *su
     diff->snr_db = 10 * log10(b->l2 * b->l2 / sums->squares);
 }
 
-/* Elements from `begin` on, as many as `n` says; `file` takes the place of the whole's. */
+/* The elements from `begin` on, with sizes `n`; `file` is storage for a part of a file. */
 static struct marey_tensor part_of(const struct marey_tensor *whole, uint64_t begin,
                                    const int64_t *n, struct marey__tensor_file *file)
 {
@@ -147,7 +147,7 @@ static marey_status fill_details(struct marey__diff_result *out, const struct ma
         put_bits(d->bits_a, sizeof d->bits_a, a, d->first.index);
         put_bits(d->bits_b, sizeof d->bits_b, b, d->first.index);
         long double difference[2];
-        /* Of complex numbers there is none that orders. */
+        /* Complex differences have no order. */
         if (marey__tensor_difference(a, b, d->first.index, difference) == 1)
             d->difference = (double)difference[0];
     }
@@ -159,7 +159,7 @@ static marey_status fill_details(struct marey__diff_result *out, const struct ma
 
 /* ---- noise ---- */
 
-/* Its value in the noise, where that has numbers of the same sizes. */
+/* The corresponding value in the noise run, if it has numbers of the same sizes. */
 static size_t find_noise(const struct marey__diff_side *side, const struct marey_dumped_value *like)
 {
     const size_t i = marey__diff_find(side, like->tree, like->name);
@@ -170,7 +170,7 @@ static size_t find_noise(const struct marey__diff_side *side, const struct marey
                : MAREY__DIFF_NONE;
 }
 
-/* Differences up to so many times the difference of two runs of the reference are noise. */
+/* Treats differences up to a factor times the difference of two reference runs as noise. */
 static marey_status weigh_noise(const struct marey__diff_inputs *inputs,
                                 const struct marey_dumped_value *b, const struct marey_tensor *ta,
                                 const struct marey_tensor *tb, struct marey__diff_result *out)
@@ -199,12 +199,12 @@ static marey_status weigh_noise(const struct marey__diff_inputs *inputs,
 /* ---- numbers of a JSON without types ---- */
 
 /*
- * The writer may have shortened a float32 to the digits that read back to it: 0.1 for 0.100000001490116. Such a text is
- * the float32, though its nearest float64 is another number. Any other number stays as it is, so that nothing is rounded
- * before it is compared.
+ * The writer may have shortened a float32 to the digits that read back to it: 0.1 for 0.100000001490116. Such text
+ * means the float32, although its nearest float64 is another number. Other numbers stay unchanged, so that nothing is
+ * rounded before the comparison.
  */
 
-/* Whether `raw`, a number of the type, is written as `number` when it is shortened; its value. */
+/* Whether `number` is the shortened form of `raw`, a number of the type; sets its value. */
 static bool is_shortened(enum marey_dtype type, const void *raw, double number, double *value)
 {
     const struct marey_tensor one = {.data = raw, .dtype = type};
@@ -221,7 +221,7 @@ static double restored(enum marey_dtype type, double number)
         const uint32_t raw = marey__narrow(type, number);
         return is_shortened(type, &raw, number, &value) ? value : number;
     }
-    /* The float64 may have been rounded to the middle of two float32, so that its nearest one is the neighbour. */
+    /* The float64 may have been rounded to the midpoint of two float32, so check the neighbors of its nearest one. */
     const float nearest = (float)number;
     const float near[] = {nearest, nextafterf(nearest, -INFINITY), nextafterf(nearest, INFINITY)};
     for (size_t i = 0; i < MAREY__COUNT_OF(near); i++)
@@ -250,7 +250,7 @@ marey_status marey__diff_restore(const struct marey_dumped_value *value,
 
 /* ---- the pair ---- */
 
-/* Where `diff` is made. */
+/* Fills in the results after `diff`. */
 static marey_status describe(struct marey__diff_result *out, const struct marey_tensor *a,
                              const struct marey_tensor *b, bool has_pixels)
 {
@@ -280,7 +280,7 @@ static marey_status compare_gotten(const struct marey__diff_inputs *inputs,
 {
     double *made_a MAREY__FREED = NULL, *made_b MAREY__FREED = NULL;
     if (!marey__diff_same_sizes(ta->rank, ta->sizes, tb->rank, tb->sizes)) {
-        out->status = MAREY_DIFF_SHAPE; /* of images, whose sizes are not in a manifest */
+        out->status = MAREY_DIFF_SHAPE; /* images, whose sizes are not in a manifest */
         out->basis = MAREY__BY_DATA;
         return MAREY_OK;
     }

@@ -1,4 +1,4 @@
-/* The errors of a comparison inside a run: the elements that differ most, found in the chunks that may have larger ones. */
+/* The errors of a comparison inside a run: the elements that differ most, searched in chunks that may have larger ones. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +19,12 @@ static void put_row(struct marey_diff *diff, const char *path, const char *refer
 
 struct error {
     uint64_t index;
-    double size; /* of the difference; infinite where one is not a number */
+    double size; /* of the difference; infinite if one is not a number */
     char reference[64], current[64], difference[64];
 };
 
 struct errors {
-    struct error *list; /* the largest first */
+    struct error *list; /* largest first */
     size_t n, max;
 };
 
@@ -41,7 +41,7 @@ static void keep_error(struct errors *errors, const struct error *error)
     errors->n = MAREY__MIN(errors->n + 1, errors->max);
 }
 
-/* The difference of element `i` as a text, and its size. */
+/* The difference of element `i` as text, and its size. */
 static void measure(struct error *error, const struct marey_tensor *a, const struct marey_tensor *b,
                     uint64_t i)
 {
@@ -51,7 +51,7 @@ static void measure(struct error *error, const struct marey_tensor *a, const str
     if (n_parts == 2)
         snprintf(text, sizeof error->difference, "(%.9Lg,%.9Lg)", d[0], d[1]);
     else if (d[0] == floorl(d[0]) && fabsl(d[0]) < 0x1p65L)
-        snprintf(text, sizeof error->difference, "%.0Lf", d[0]); /* 64-bit integers to the last digit */
+        snprintf(text, sizeof error->difference, "%.0Lf", d[0]); /* 64-bit integers exactly */
     else
         snprintf(text, sizeof error->difference, "%.9Lg", d[0]);
     error->size = n_parts == 2 ? (double)hypotl(d[0], d[1]) : (double)fabsl(d[0]);

@@ -1,17 +1,17 @@
-/* Two dumps on disk: which steps belong together, and the values of each. */
+/* Two dumps on disk: matches their steps, and opens the values of each. */
 #include <string.h>
 
 #include "tensor/diff/internal.h"
 #include "tensor/dumpfile/internal.h"
 
-/* A dump, and what is wanted of it. */
+/* A dump and the selected steps. */
 struct run {
     const char *path;
     marey_dumps *dumps;
     struct step {
         struct marey_dumped_step about;
         size_t number;  /* in the dump */
-        size_t partner; /* the other run's step, MAREY__DIFF_NONE */
+        size_t partner; /* the other run's step, or MAREY__DIFF_NONE */
     } * steps;
     size_t n;
 };
@@ -63,7 +63,7 @@ static size_t n_of_step(const struct run *run, uint64_t step)
     return n;
 }
 
-/* A step without a rank matches the only one with a rank. */
+/* A step without a rank matches one with a rank if that is the only one. */
 static bool are_partners(const struct run *a, const struct step *sa, const struct run *b,
                          const struct step *sb)
 {
@@ -74,7 +74,7 @@ static bool are_partners(const struct run *a, const struct step *sa, const struc
             n_of_step(b, sb->about.step) == 1);
 }
 
-/* Both are sorted by step. How many pairs there are. */
+/* Both are sorted by step. Returns the number of pairs. */
 static size_t match_steps(struct run *a, struct run *b)
 {
     size_t n = 0, from = 0;
@@ -117,7 +117,7 @@ marey_status marey__diff_side_open(marey_dumps *dumps, size_t number, struct mar
     return marey_dumps_values(dumps, number, &out->values, &out->n);
 }
 
-/* `step` NULL: a side without any values. */
+/* `step` NULL: a side without values. */
 static marey_status open_side(const struct run *run, const struct step *step,
                               struct marey__diff_side *out)
 {
@@ -223,7 +223,7 @@ static size_t n_from(const struct run *run, size_t first)
     return n;
 }
 
-/* `n` sides from step `first` on, made one by what `other` has; then compared. */
+/* Merges `n` sides from step `first` on, guided by `other`, and compares the result. */
 static marey_status merge_sides(struct marey_diff *diff, const struct run *many, size_t first,
                                 size_t n, struct marey__diff_side *ranks,
                                 const struct marey__diff_side *other, bool is_a)
@@ -236,7 +236,7 @@ static marey_status merge_sides(struct marey_diff *diff, const struct run *many,
     return marey__diff_sides(diff, &place, is_a ? &side : other, is_a ? other : &side, NULL);
 }
 
-/* One step, of several ranks in one run and of one in the other. */
+/* One step, with several ranks in one run and one in the other. */
 static marey_status diff_merged(struct marey_diff *diff, const struct runs *runs, size_t ia, size_t ib)
 {
     const size_t n_a = n_from(&runs->a, ia), n_b = n_from(&runs->b, ib), n = MAREY__MAX(n_a, n_b);
@@ -259,7 +259,7 @@ static marey_status diff_merged(struct marey_diff *diff, const struct runs *runs
     return status;
 }
 
-/* Steps that only one run has. */
+/* Steps in only one run. */
 static marey_status diff_alone(struct marey_diff *diff, const struct runs *runs, bool is_a,
                                size_t first, size_t n)
 {
@@ -291,7 +291,7 @@ static marey_status diff_merged_runs(struct marey_diff *diff, struct runs *runs)
 
 /* ---- ranks ---- */
 
-/* The lowest rank of a step is the reference of the others. */
+/* The lowest rank of a step is the reference for the others. */
 static marey_status diff_ranks(struct marey_diff *diff, struct runs *runs)
 {
     const struct step *lowest = NULL;
@@ -350,7 +350,7 @@ marey_status marey__diff_open(const char *a, const char *b,
         .allow_dtype = diff->options.allow_dtype,
         .allow_missing = diff->options.allow_missing,
         .allow_extra = diff->options.allow_extra,
-    }; /* the rest was lent */
+    }; /* the other fields are lent */
     *out = diff;
     return MAREY_OK;
 }

@@ -1,11 +1,14 @@
-/* Images waiting in the dumper. Earlier ones are only pixels, so new ones are drawn. A batch is one value, or a list in JSON. */
+/*
+ * Images not yet written by the dumper. Earlier dumps have only pixels, so new ones are drawn. A batch is one value, or
+ * a list in JSON.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "tensor/diff/internal.h"
 #include "tensor/image/internal.h"
 
-/* As the layout of the reference has them. */
+/* Draws as the layout of the reference does. */
 static marey_status draw(const struct marey__waiting *w, const struct marey_dump_value *value,
                          marey_images **out)
 {
@@ -17,7 +20,7 @@ static marey_status draw(const struct marey__waiting *w, const struct marey_dump
                                is_accvlab ? &accvlab : value->image, out);
 }
 
-/* Make `n` consecutive images the current value. */
+/* Makes `n` consecutive images the current value. */
 static void set_current(struct marey__waiting *w, const struct marey_image *image,
                         const void *samples, size_t n)
 {
@@ -39,7 +42,7 @@ static void set_current(struct marey__waiting *w, const struct marey_image *imag
     w->value.n_bytes = marey_tensor_bytes(&w->tensor);
 }
 
-/* All of them against one value. */
+/* Compares all with one value. */
 static marey_status compare_batch(struct marey__waiting *w, const marey_images *images,
                                   size_t reference)
 {
@@ -54,7 +57,7 @@ static marey_status compare_batch(struct marey__waiting *w, const marey_images *
     return marey__diff_compare_waiting(w, reference);
 }
 
-/* Append "[1][0]" to the name, whose length without it and its NUL is `len`. */
+/* Appends "[1][0]" to the name, whose length without it and its NUL is `len`. */
 static bool name_image(struct marey__buf *name, size_t len, const marey_images *images, size_t i)
 {
     const int64_t *sizes;
@@ -68,7 +71,7 @@ static bool name_image(struct marey__buf *name, size_t len, const marey_images *
     return !name->failed;
 }
 
-/* Each against its own value. */
+/* Compares each with its own value. */
 static marey_status compare_each(struct marey__waiting *w, const marey_images *images)
 {
     const size_t len = w->name.len - 1;

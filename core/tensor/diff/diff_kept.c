@@ -1,4 +1,6 @@
-/* Values kept without numbers: digests show whether and in which block they differ, statistics by how much at least. */
+/*
+ * Values stored without numbers: digests show whether and in which block they differ, statistics by how much at least.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -15,10 +17,10 @@ bool marey__diff_equal_digests(const struct marey_dumped_value *a, const struct 
     return tolerance->nan_equal || tolerance->bitwise || (b->stats != NULL && b->stats->n_nan == 0);
 }
 
-/* A side's digests, its own or made of its numbers. */
+/* A side's digests, stored or computed from its numbers. */
 struct digests {
     struct marey_digest whole;
-    const struct marey_digest *blocks; /* NULL: not known */
+    const struct marey_digest *blocks; /* NULL: unknown */
     struct marey_digest *made;
     size_t n_blocks;
 };
@@ -46,7 +48,7 @@ static marey_status find_digests(const struct marey__diff_side *side, size_t i, 
     return status;
 }
 
-/* Between which elements the first difference lies. */
+/* The range of elements that contains the first difference. */
 static marey_status find_block(const struct digests *a, const struct digests *b,
                                const struct marey_dumped_value *value, struct marey__diff_result *out)
 {
@@ -98,8 +100,8 @@ static bool within(double a, double b, double allowed)
 }
 
 /*
- * If each element agrees, these do: the extremes as if they were elements, the mean within the mean of what elements
- * may differ by, the norm within the norm of it. So what fails here would fail there; the reverse is not true.
+ * Necessary conditions: if all elements agree, these do. The extremes agree like elements, the mean within the mean
+ * tolerance of elements, the norm within its norm. The converse is not true.
  */
 static bool stats_agree(const struct marey_tensor_stats *a, const struct marey_tensor_stats *b,
                         const struct marey_tolerance *t)
@@ -144,7 +146,7 @@ marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs, s
     const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     const bool has_digests = (a->digest != NULL || a->has_data) && (b->digest != NULL || b->has_data);
     const bool has_stats = (a->stats != NULL || a->has_data) && (b->stats != NULL || b->has_data);
-    /* Digests are of one type's bytes; a tolerance needs numbers. */
+    /* Digests compare bytes of one type; a tolerance needs numbers. */
     if (has_digests && a->dtype == b->dtype) {
         MAREY_TRY(marey__diff_settle(compare_digests(inputs, ia, ib, out), out));
         if (out->status == MAREY_DIFF_SAME || !has_stats || out->tolerance.bitwise)

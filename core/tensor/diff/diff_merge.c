@@ -1,9 +1,9 @@
 /*
- * The ranks of a step as one, to be compared with a run that has but one: tensor parallelism of 2 against 1.
+ * Merges the ranks of a step, to be compared with a run that has only one: tensor parallelism of 2 against 1.
  *
- * The reference decides how a value is merged: of the same sizes it is a copy on each rank, and the one that is not as the
- * first is the one that is compared; smaller along one axis it is a piece, and pieces are put together in the order of ranks.
- * Parts of a sum cannot be recognized: they are the paths that match `partial`.
+ * The reference determines how a value is merged. With the same sizes it is a copy on each rank, and one that differs
+ * from the first is compared. With a smaller size along one axis it is a piece, and pieces are concatenated in the
+ * order of ranks. Terms of a sum cannot be recognized: they are the paths that match `partial`.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -14,10 +14,10 @@ enum how { COPIES, PIECES, SUMMANDS };
 
 struct merged_value {
     enum how how;
-    uint32_t axis;  /* of PIECES */
-    size_t *places; /* in each rank; MAREY__DIFF_NONE: it has none */
-    int64_t *sizes; /* of the whole */
-    void *data;     /* once it was made */
+    uint32_t axis;  /* for PIECES */
+    size_t *places; /* in each rank; MAREY__DIFF_NONE: missing */
+    int64_t *sizes; /* of the whole tensor */
+    void *data;     /* once computed */
 };
 
 struct merged {
@@ -58,7 +58,7 @@ static int64_t sum_of_axis(const struct merged *m, const struct merged_value *pa
     return sum;
 }
 
-/* The one axis along which it is a piece of `whole`; false: it is not a piece. */
+/* The one axis along which it is a piece of `whole`; false if it is not a piece. */
 static bool find_axis(const struct merged *m, const struct merged_value *part,
                       const struct marey_dumped_value *piece,
                       const struct marey_dumped_value *whole, uint32_t *axis)
@@ -74,7 +74,7 @@ static bool find_axis(const struct merged *m, const struct merged_value *part,
     return n_other == 1 && sum_of_axis(m, part, piece->rank, *axis) == whole->sizes[*axis];
 }
 
-/* Pieces and summands are of one type, and alike but for that axis. */
+/* Whether pieces or terms have the same type, and the same sizes except along that axis. */
 static bool fit_together(const struct merged *m, const struct merged_value *part,
                          const struct marey_dumped_value *first)
 {
@@ -124,7 +124,7 @@ static void plan(struct merged *m, const struct marey__diff_side *like,
     if (part->how == PIECES)
         part->sizes[part->axis] = whole->sizes[part->axis];
     if (part->how != COPIES || !same_digests(m, part)) {
-        value->digest = value->blocks = NULL; /* of one rank only */
+        value->digest = value->blocks = NULL; /* these belong to one rank */
         value->n_blocks = 0;
         value->stats = NULL;
     }
@@ -199,7 +199,7 @@ static marey_status make_whole(struct merged_value *part, const struct marey_dum
     return MAREY_OK;
 }
 
-/* The copy that is not as the first, else the first. */
+/* A copy that differs from the first, else the first. */
 static const struct marey_tensor *odd_one(const struct marey_tensor *copies, size_t n)
 {
     for (size_t i = 1; i < n; i++)

@@ -1,7 +1,7 @@
 /*
- * The order of execution, the first difference in it, and operations: the part of a path before "in" and "out", as in
- * "layer1.norm.in[0]" and "layer1.norm.out". One whose inputs agree and whose outputs do not introduces the difference;
- * others pass it on.
+ * The order of execution, the first difference in it, and operations: the prefix of a path before "in" and "out", as in
+ * "layer1.norm.in[0]" and "layer1.norm.out". An operation whose inputs agree and whose outputs differ introduces the
+ * difference; others propagate it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "tensor/diff/internal.h"
 
-/* A gradient may be added with its tensor, long before it is computed, so the phase comes before the order of adding. */
+/* A gradient may be added with its tensor, long before it is computed, so the phase precedes the order of adding. */
 MAREY__ORDER(by_execution, struct marey__diff_result,
              MAREY__UP(step) MAREY__UP(phase_order) MAREY__UP(order) MAREY__UP(rank))
 
@@ -60,7 +60,7 @@ static void warn_about_names(struct marey_diff *diff)
 
 /* ---- operations ---- */
 
-/* In the backward pass gradients of outputs come in, and those of inputs and parameters go out. */
+/* In the backward pass gradients of outputs are inputs, and those of inputs and parameters are outputs. */
 static const struct {
     const char *word;
     enum marey__diff_role role;
@@ -83,7 +83,7 @@ static enum marey__diff_role role_of_part(const char *part, size_t len)
     return MAREY__DIFF_NO_ROLE;
 }
 
-/* The last part that is such a word. */
+/* The last path component that is such a word. */
 enum marey__diff_role marey__diff_role(const char *path, size_t *len)
 {
     enum marey__diff_role role = MAREY__DIFF_NO_ROLE;
@@ -100,7 +100,7 @@ enum marey__diff_role marey__diff_role(const char *path, size_t *len)
     return role;
 }
 
-/* Relative: RMSE over the reference's RMS; infinite where NaNs or infinities differ. */
+/* Relative: RMSE divided by the reference's RMS; infinite if NaNs or infinities differ. */
 static double error_of(const struct marey__diff_result *result)
 {
     if (result->status == MAREY_DIFF_SAME)
@@ -113,13 +113,13 @@ static double error_of(const struct marey__diff_result *result)
 }
 
 struct operation {
-    const struct marey__diff_result *first_out; /* of those that differ */
+    const struct marey__diff_result *first_out; /* the first that differs */
     uint64_t step;
     int64_t rank;
-    const char *name; /* in a path */
+    const char *name; /* inside a path */
     size_t len;
     uint32_t phase_order;
-    bool differs;                /* something of it */
+    bool differs;                /* some of its values differ */
     bool has_input, is_innocent; /* an input differs already */
     double error_in, error_out;
 };
@@ -149,7 +149,7 @@ static int by_operation(const void *pa, const void *pb)
     return (ra > rb) - (ra < rb);
 }
 
-/* In whatever phase. */
+/* In any phase. */
 static bool same_operation(const struct operation *op, const struct part *part)
 {
     return op->step == part->result->step && op->rank == part->result->rank &&
@@ -200,7 +200,7 @@ static size_t find_parts(const struct marey_diff *diff, struct part *parts)
     return n;
 }
 
-/* Operations that make a difference, out of parts that are sorted; how many. */
+/* Collects operations that introduce differences from sorted parts. Returns how many. */
 static size_t find_operations(struct marey_diff *diff, const struct part *parts, size_t n_parts,
                               struct operation *operations)
 {
@@ -208,7 +208,7 @@ static size_t find_operations(struct marey_diff *diff, const struct part *parts,
     struct operation op = {0};
     for (size_t i = 0; i < n_parts;) {
         const struct marey__diff_result *result = parts[i].result;
-        /* Gradients are made of what went through it forward, which came in as much as they did. */
+        /* Forward values of the operation are inputs of its backward pass. */
         const bool came_in = i != 0 && same_operation(&op, &parts[i]) && op.differs;
         op = (struct operation){.step = result->step,
                                 .rank = result->rank,

@@ -1,4 +1,4 @@
-/* One pair of values: by what they are compared, and what comes of it. */
+/* One pair of values: selects the basis of comparison, and compares. */
 #include <fnmatch.h>
 #include <math.h>
 #include <string.h>
@@ -32,7 +32,7 @@ marey_status marey__diff_settle(marey_status status, struct marey__diff_result *
 {
     if (status == MAREY_OK || status == MAREY_ENOMEM)
         return status;
-    marey__free(out->details); /* of numbers that were read before one could not be */
+    marey__free(out->details); /* details of numbers read before a failure */
     out->details = NULL;
     out->has_diff = false;
     return marey__diff_unknown(out, marey_last_error());
@@ -97,7 +97,7 @@ static marey_status compare_tensors(const struct marey__diff_inputs *inputs, siz
     return MAREY_OK;
 }
 
-/* Whether its type is that of the program's tensor. Images are compared by their pixels. */
+/* Whether its type is that of the program's tensor. Images are compared by pixels. */
 static bool has_own_type(const struct marey_dumped_value *value)
 {
     return value->kind == MAREY_DUMP_TENSOR && !value->is_untyped && !marey__is_image(value->type);
@@ -113,7 +113,7 @@ marey_status marey__diff_compare_pair(const struct marey__diff_inputs *inputs, s
     if (!has_own_type(a) || !has_own_type(b) || a->dtype == b->dtype)
         return MAREY_OK;
     out->is_retyped = true;
-    /* Of two types all bits differ, which says nothing of the numbers. */
+    /* With different types all bits differ, which is no information about the numbers. */
     if (out->tolerance.bitwise ? out->status <= MAREY_DIFF_DIFFERENT
                                : out->status < MAREY_DIFF_DIFFERENT && !inputs->options->allow_dtype)
         out->status = MAREY_DIFF_DTYPE;

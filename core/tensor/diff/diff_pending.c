@@ -1,4 +1,6 @@
-/* Values waiting in the dumper against a step of an earlier dump. Each is lent for one call, and compared in it. */
+/*
+ * Compares values not yet written by the dumper with a step of an earlier dump. Each is lent for one call.
+ */
 #include <string.h>
 
 #include "tensor/diff/internal.h"
@@ -53,7 +55,7 @@ static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *
 
 /* ---- its place in the reference ---- */
 
-/* A list of numbers is one tensor in a JSON: refer to the element of one position. False when there is none. */
+/* JSON has a list of numbers as one tensor: selects the element at one position. False if there is none. */
 static bool find_element(struct marey__waiting *w, size_t *list)
 {
     const struct marey_dump_part *const parts = w->value.parts;
@@ -92,7 +94,7 @@ static bool find_element(struct marey__waiting *w, size_t *list)
     return true;
 }
 
-/* A number of a manifest is a text there; it is compared as the number it is. */
+/* Numbers are strings in a manifest; they are compared as numbers. */
 static bool find_number(struct marey__waiting *w, size_t reference)
 {
     const struct marey_dumped_value *const value = &w->reference.values[reference];
@@ -128,7 +130,7 @@ static marey_status compare_value(struct marey__waiting *w, const struct marey__
     return marey__diff_append(diff, &result);
 }
 
-/* A value that only one side has; the other is NULL. */
+/* Adds a value that only one side has; the other is NULL. */
 static marey_status add_unpaired(struct marey__waiting *w, const struct marey_dumped_value *a,
                                  const struct marey_dumped_value *b)
 {
@@ -241,7 +243,7 @@ marey_status marey_diff_pending(const char *dir, uint64_t step,
         marey_diff_close(diff);
         return status;
     }
-    diff->options.tolerance = NULL; /* it was this function's */
+    diff->options.tolerance = NULL; /* owned by this function */
     *out = diff;
     return MAREY_OK;
 }

@@ -1,4 +1,4 @@
-/* A diff as a report: the entry of the registry, and its settings as options of a comparison. */
+/* A diff as a report: its entry in the registry, and the conversion of settings to options. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static struct marey_tolerance tolerance_of(const double amounts[3], const struct
     };
 }
 
-/* Up to three numbers. */
+/* Parses up to three numbers. */
 static bool read_amounts(const char *text, double amounts[3])
 {
     for (size_t i = 0; i < 3; i++) {
@@ -83,7 +83,7 @@ static void read_tolerance(struct wanted *wanted, const struct marey__request *r
     wanted->options.tolerance = is_given ? &wanted->tolerance : NULL;
 }
 
-/* Steps and ranks have 64 bits, which a MAREY_SETTING_COUNT does not. */
+/* Steps and ranks have 64 bits, MAREY_SETTING_COUNT fewer. */
 static marey_status read_number(const struct marey__request *request, const char *name,
                                 uint32_t *is_given, uint64_t *out)
 {
@@ -169,7 +169,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-/* The tables are the report's, but for the errors. */
+/* The report owns the tables, except the errors. */
 static void destroy(void *data)
 {
     marey_diff *const diff = data;

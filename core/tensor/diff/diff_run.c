@@ -1,4 +1,4 @@
-/* Two steps: their values aligned, the pairs compared by several threads, the results put down. */
+/* Compares two steps: aligns their values, compares the pairs in several threads, and stores the results. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -6,10 +6,10 @@
 #include "tensor/diff/internal.h"
 
 enum {
-    MAX_VALUE_TEXT = 200,   /* of a value that is not a tensor */
-    BEFORE_DIFFERENCE = 40, /* characters that are shown before the first one that differs */
-    FEW_BYTES = 1 << 20,    /* less than this is not worth a thread */
-    MAX_UNKNOWN = 5,        /* sentences about values that could not be compared */
+    MAX_VALUE_TEXT = 200,   /* for a value that is not a tensor */
+    BEFORE_DIFFERENCE = 40, /* characters shown before the first difference */
+    FEW_BYTES = 1 << 20,    /* not worth a thread */
+    MAX_UNKNOWN = 5,        /* messages about values that could not be compared */
 };
 
 /* ---- what a result says of its values ---- */
@@ -22,7 +22,7 @@ static uint32_t phase_order(const struct marey_dumped_value *value)
            (value->phase != NULL && strncmp(value->phase, "backward", 8) == 0);
 }
 
-/* Where to begin two texts so that their first difference is shown: at 0, or a few characters before it. */
+/* Where to start showing two texts so that their first difference is visible: at 0, or a few characters before it. */
 static size_t first_shown(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
 {
     size_t i = 0;
@@ -34,11 +34,11 @@ static size_t first_shown(const struct marey_dumped_value *a, const struct marey
         return 0;
     i -= BEFORE_DIFFERENCE;
     while (i > 0 && ((unsigned char)a->text[i] & 0xc0) == 0x80)
-        i--; /* to the start of a character */
+        i--; /* back to the start of a character */
     return i;
 }
 
-/* A copy that the diff owns; NULL of NULL. */
+/* A copy owned by the diff; NULL for NULL. */
 static const char *keep(struct marey_diff *diff, const char *text, bool *has_memory)
 {
     const char *const copy =
@@ -77,7 +77,7 @@ marey_status marey__diff_describe(struct marey_diff *diff, const struct marey_du
                                   const struct marey_dumped_value *b, struct marey__diff_result *out)
 {
     const struct marey_dumped_value *value = a != NULL ? a : b;
-    MAREY_ASSERT(value != NULL); /* one side has it */
+    MAREY_ASSERT(value != NULL); /* at least one side has it */
     const bool is_renamed = a != NULL && b != NULL && strcmp(a->name, b->name) != 0;
     const size_t from = first_shown(a, b);
     bool has_memory = true;
@@ -126,11 +126,11 @@ struct job {
     struct marey__diff_inputs inputs;
     const struct marey__diff_pair *pairs;
     struct marey__diff_result *results;
-    size_t *heavy; /* the pairs whose numbers are read */
+    size_t *heavy; /* pairs whose numbers are read */
     size_t n_heavy;
     uint64_t n_bytes;
-    atomic_size_t next;    /* of `heavy`; taken with relaxed order, the join orders the rest */
-    atomic_int has_failed; /* out of memory */
+    atomic_size_t next; /* index in `heavy`; relaxed, as joining the threads orders the results */
+    atomic_int has_failed; /* on out of memory */
 };
 
 static void compare_one(struct job *job, size_t i)
@@ -160,7 +160,7 @@ static bool is_heavy(const struct job *job, const struct marey__diff_pair *pair)
     return (a->has_data || b->has_data) && !marey__diff_equal_digests(a, b, &any);
 }
 
-/* Equal digests, texts and the like are compared at once; what is left is shared out. */
+/* Equal digests, texts and the like are compared immediately; the rest is distributed to threads. */
 static void compare_all(struct job *job, size_t n, uint32_t n_jobs)
 {
     for (size_t i = 0; i < n; i++) {

@@ -6,7 +6,7 @@
 
 /* ---- cells ---- */
 
-/* What is known of a pair of which nothing is. */
+/* For a pair without details. */
 static const struct marey__diff_details no_details = {.first.index = UINT64_MAX,
                                                       .abs.index = UINT64_MAX,
                                                       .rel.index = UINT64_MAX,
@@ -25,7 +25,7 @@ static double if_known(bool is_known, double value)
     return is_known ? value : NAN;
 }
 
-/* `scratch` is for its text. */
+/* `scratch` holds the text. */
 static void put_index(marey_table *table, struct marey__buf *scratch,
                       const struct marey__diff_details *details, uint64_t index)
 {
@@ -117,7 +117,7 @@ static void put_worst(marey_table *table, struct marey__buf *scratch,
     MAREY__PUT_TEXTS(table, spot->a, spot->b);
 }
 
-/* What is equal has no differences, whether it was read or not. */
+/* Equal tensors have no differences, whether read or not. */
 static void put_tensor(marey_table *table, struct marey__buf *scratch,
                        const struct marey__diff_result *r)
 {
@@ -171,7 +171,7 @@ static const struct marey_column first_columns[] = {
     TEXT("dtype_b"),
 };
 
-/* With the element's values; where there is none what the two are. */
+/* Includes the element's values; without an element, descriptions of both sides. */
 static void put_first(marey_table *table, struct marey__buf *scratch,
                       const struct marey__diff_result *r)
 {

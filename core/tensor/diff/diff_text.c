@@ -1,4 +1,6 @@
-/* A diff as text: the first difference, the operation that introduces it, the tensors that differ, notes. The same as JSON. */
+/*
+ * A diff as text or JSON: the first difference, the operation that introduces it, the tensors that differ, notes.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +96,7 @@ static void put_first(struct marey__buf *line, const marey_diff *diff)
     marey__buf_puts(line, ".");
 }
 
-/* The values whose types differ, where the sentence so far does not name them. */
+/* Appends the values whose types differ, unless the line names them already. */
 static void put_retyped(struct marey__buf *line, const marey_diff *diff)
 {
     const struct marey__diff_result *result = marey__diff_first(diff);
@@ -272,7 +274,7 @@ static void draw_path(marey_table *drawn, const marey_table *from, size_t row)
     marey_table_text(drawn, text.data, text.failed ? 0 : text.len);
 }
 
-/* The two shapes, types or texts, for rows without a worst element. */
+/* Adds both shapes, types or texts, for rows without a worst element. */
 static void draw_two(marey_table *drawn, const marey_table *from, size_t row)
 {
     static const char *const shapes[] = {"shape_a", "shape_b"}, *const types[] = {"dtype_a", "dtype_b"},
@@ -310,7 +312,7 @@ static bool has_ranks(const marey_diff *diff)
     return false;
 }
 
-/* Rows of `tensors` are the results, in their order. */
+/* Rows of `tensors` are the results, in the same order. */
 static marey_status fill_drawn(const marey_diff *diff, const struct marey_write_options *options,
                                marey_table *drawn, size_t *n_left)
 {
@@ -376,7 +378,7 @@ marey_status marey__diff_as_text(struct marey__answer *answer)
 
 /* ---- JSON ---- */
 
-/* Whether the text is a number or truth value of JSON. */
+/* Whether the text is a JSON number or boolean. */
 static bool is_json_value(const struct marey_cell *cell)
 {
     char *end;

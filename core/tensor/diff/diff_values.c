@@ -1,4 +1,4 @@
-/* Pairs of which at least one is not a tensor: texts, numbers, empty dictionaries and lists, files of bytes. */
+/* Pairs with at least one value that is not a tensor: strings, numbers, empty dictionaries and lists, files of bytes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void close_file(FILE *const *file)
         fclose(*file);
 }
 
-/* The bytes of a value that waits are in memory. */
+/* The bytes of a pending value are in memory. */
 static FILE *open_bytes(const struct marey_dumped_value *value)
 {
     if (value->n_files != 0)
@@ -36,7 +36,7 @@ static FILE *open_bytes(const struct marey_dumped_value *value)
                                 : fopen("/dev/null", "rbe");
 }
 
-/* Pickles are never loaded: equal bytes are equal values, and of others nothing is known but that. */
+/* Pickles are never loaded: equal bytes are equal values, otherwise the result is unknown. */
 static marey_status compare_bytes(const struct marey_dumped_value *a,
                                   const struct marey_dumped_value *b, struct marey__diff_result *out)
 {
@@ -57,7 +57,7 @@ static bool is_bytes(const struct marey_dumped_value *value)
     return value->kind == MAREY_DUMP_BYTES || value->type == MAREY_DUMP_PICKLE;
 }
 
-/* An empty list, or a tensor of no elements that became one in a JSON. */
+/* An empty list, or an empty tensor that became one in JSON. */
 static bool is_empty_list(const struct marey_dumped_value *value)
 {
     if (value->kind == MAREY_DUMP_LIST)
@@ -106,7 +106,7 @@ void marey__diff_read_literal(const char *given, size_t len, union marey__litera
     out->dtype = *end == '\0' ? MAREY_F64 : MAREY_DTYPE_NONE;
 }
 
-/* A literal's number, or a tensor of rank 0; its type is MAREY_DTYPE_NONE where there is none. */
+/* The number of a literal, or a tensor of rank 0; type MAREY_DTYPE_NONE if it is neither. */
 static void get_number(const struct marey__diff_side *side, size_t i, union marey__literal *number,
                        struct marey_tensor *out)
 {
@@ -118,7 +118,7 @@ static void get_number(const struct marey__diff_side *side, size_t i, union mare
         *out = (struct marey_tensor){0};
 }
 
-/* False where one is not a number that can be held. */
+/* False if one is not a representable number. */
 static bool compare_numbers(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                             struct marey__diff_result *out, marey_status *status)
 {

@@ -10,8 +10,8 @@
  *   diff_tables.c  results --> tables; diff_text.c: text and JSON
  *   diff_report.c  the entry of the registry: settings --> options
  *
- * Input: values that <marey/dumpfile.h> lends. Output: results and tables. Results own nothing: their strings are in
- * the diff's arena.
+ * Input: values lent by <marey/dumpfile.h>. Output: results and tables. Results own no memory: their strings are in the
+ * diff's arena.
  */
 #ifndef MAREY_TENSOR_DIFF_INTERNAL_H
 #define MAREY_TENSOR_DIFF_INTERNAL_H
@@ -26,35 +26,35 @@
 #include <marey/diff.h>
 #include <marey/dumpfile.h>
 
-/* The tolerance of paths that match a pattern; the last match counts. */
+/* The tolerance for paths that match a pattern; the last match wins. */
 struct marey_diff_rule {
-    const char *pattern; /* as in a shell: "*.grad", "layers[[]3].*" */
+    const char *pattern; /* shell pattern: "*.grad", "layers[[]3].*" */
     struct marey_tolerance tolerance;
 };
 
 /* Zero means the default for every field; everything is lent for the call. */
 struct marey_diff_options {
-    const struct marey_tolerance *tolerance; /* of every tensor; NULL: marey_tolerance_default() by type */
+    const struct marey_tolerance *tolerance; /* for all tensors; NULL: marey_tolerance_default() by type */
     const struct marey_diff_rule *rules;
     size_t n_rules;
-    const char *noise; /* a second run of the reference: differences as large as between B and it are ignored */
-    double noise_factor; /* so many times as large; 0: 3 */
-    uint32_t allow_dtype; /* a different type is not a difference by itself; with `bitwise` it always is */
-    uint32_t nan_differs; /* with the default tolerances: a NaN differs from a NaN */
+    const char *noise; /* a second run of the reference: differences up to that between B and it are ignored */
+    double noise_factor; /* multiplies those differences; 0: 3 */
+    uint32_t allow_dtype; /* a different type alone is not a difference; with `bitwise` it always is */
+    uint32_t nan_differs; /* with the default tolerances: NaN differs from NaN */
     uint32_t allow_missing,
-        allow_extra;    /* names that only one side has are reported, but are not a difference */
-    const char *filter; /* paths that contain this, or match it where it has one of *?[ ; NULL: all */
+        allow_extra;    /* values that only one side has are reported but are not a difference */
+    const char *filter; /* paths that contain this, or match it if it has one of *?[ ; NULL: all */
     uint32_t has_step, has_rank; /* only this step, only this rank */
     uint64_t step, rank;
     /*
-     * The ranks of one side are put together, to be compared with the only one of the other: pieces along the axis on which
-     * they are shorter, copies as they are (one that is not as the others is the one compared), and what matches one of
+     * Merge the ranks of one side, to be compared with the only one of the other: pieces along the axis on which they
+     * are shorter, copies unchanged (one that differs from the others is compared), and paths that match one of
      * `partial` by adding.
      */
     uint32_t merge_ranks;
     const char *const *partial; /* patterns */
     size_t n_partial;
-    uint32_t n_jobs; /* threads; 0: as many as there are cores */
+    uint32_t n_jobs; /* threads; 0: one per CPU core */
     marey_progress *progress;
     void *progress_ctx;
 };
@@ -63,27 +63,27 @@ struct marey_diff_options {
 struct marey__diff_side {
     const struct marey_dumped_value *values;
     size_t n;
-    /* A value's numbers, row-major; any thread for different values. With a lent `file` they may stay in it. */
+    /* Reads a value's numbers, row-major; any thread for different values. With a lent `file` they may stay in it. */
     marey_status (*open)(const struct marey__diff_side *side, size_t value,
                          struct marey__tensor_file *file, struct marey_tensor *out);
-    /* Give them back; NULL: they stay. */
+    /* Releases them; NULL: nothing to release. */
     void (*close)(const struct marey__diff_side *side, size_t value, struct marey__tensor_file *file);
     void *ctx;
     size_t number;  /* of the step, for open() */
-    bool is_single; /* a file by itself, which names what is in it as it likes */
+    bool is_single; /* a single file, with arbitrary names in it */
 };
 
 /* ---- diff_files.c ---- */
 
 /*
- * Compare the dump `a` with the reference `b`; where `a` is NULL, the ranks of `b` with the lowest one that has the path. MAREY_EIO
- * and MAREY_EFORMAT when one cannot be read; MAREY_EMISMATCH when there is nothing to compare: a side is empty, no step is on
- * both, or there are fewer than two ranks.
+ * Compares the dump `a` with the reference `b`; if `a` is NULL, compares the ranks of `b` with the lowest one that has
+ * the path. MAREY_EIO and MAREY_EFORMAT if one cannot be read; MAREY_EMISMATCH if there is nothing to compare: a side
+ * is empty, no step is in both, or there are fewer than two ranks.
  */
 MAREY_WARN_UNUSED marey_status marey__diff_open(const char *a, const char *b,
                                                 const struct marey_diff_options *options,
                                                 marey_diff **out);
-/* Fill the side of step `number` of a dump; marey_dumps_release() gives it back. */
+/* Opens step `number` of a dump; release it with marey_dumps_release(). */
 MAREY_WARN_UNUSED marey_status marey__diff_side_open(marey_dumps *dumps, size_t number,
                                                      struct marey__diff_side *out);
 
@@ -92,14 +92,14 @@ MAREY_WARN_UNUSED marey_status marey__diff_side_open(marey_dumps *dumps, size_t 
 #define MAREY__DIFF_NONE SIZE_MAX
 
 struct marey__diff_pair {
-    size_t a, b; /* MAREY__DIFF_NONE: the other side has none like it */
+    size_t a, b; /* MAREY__DIFF_NONE: unpaired */
 };
 struct marey__diff_pairs {
     struct marey__diff_pair *list;
     size_t n, cap;
     bool by_names; /* too many values to align by order, though the paths differ */
 };
-/* Each value of either side once, in A's order; a value that only B has follows its predecessor in B. */
+/* Lists each value of either side once, in A's order; a value that only B has follows its predecessor in B. */
 MAREY_WARN_UNUSED marey_status marey__diff_align(const struct marey__diff_side *a,
                                                  const struct marey__diff_side *b,
                                                  struct marey__diff_pairs *out);
@@ -112,23 +112,23 @@ enum marey__diff_basis {
     MAREY__BY_DATA,
     MAREY__BY_DIGEST,
     MAREY__BY_STATS,
-    MAREY__BY_VALUE, /* texts, and files of bytes */
+    MAREY__BY_VALUE, /* strings, and files of bytes */
 };
 
 /* An element, and its values on both sides. */
 struct marey__diff_spot {
-    uint64_t index; /* in row-major order; UINT64_MAX: none */
+    uint64_t index; /* row-major; UINT64_MAX: none */
     char a[64], b[64];
 };
 
-/* What there is to say of a pair whose numbers are not all equal. */
+/* Details of a pair whose numbers are not all equal. */
 struct marey__diff_details {
     struct marey__diff_spot first, abs, rel, ulp;
-    char bits_a[40], bits_b[40];     /* of `first` */
-    double difference;               /* a - b of `first`; NaN where there is none */
-    double psnr_db;                  /* NaN: not of pixels */
-    double noise_abs;                /* NaN: not known */
-    uint64_t block_begin, block_end; /* elements among which digests differ; equal: not known */
+    char bits_a[40], bits_b[40];     /* at `first` */
+    double difference;               /* a - b at `first`; NaN: none */
+    double psnr_db;                  /* NaN: not pixels */
+    double noise_abs;                /* NaN: unknown */
+    uint64_t block_begin, block_end; /* elements among which digests differ; equal: unknown */
     uint32_t n_dims;
     int64_t sizes[];
 };
@@ -140,19 +140,19 @@ struct marey__diff_result {
     uint64_t step, seq;
     int64_t rank;
     uint32_t phase_order;       /* forward, backward, optimizer */
-    uint64_t order;             /* among the pairs of its step */
-    const char *path;           /* A's, or where A has none B's */
+    uint64_t order;             /* within the step */
+    const char *path;           /* A's, or B's if A does not have it */
     const char *path_b;         /* NULL: the same */
-    const char *phase, *source; /* NULL: not known */
+    const char *phase, *source; /* NULL: unknown */
     enum marey_dtype dtype_a, dtype_b;
-    bool is_retyped;               /* the program's tensor changed its type */
-    const char *form_a, *form_b;   /* "[2,3]"; the text of other values; NULL: not there */
+    bool is_retyped;               /* the type of the program's tensor changed */
+    const char *form_a, *form_b;   /* "[2,3]"; the text of other values; NULL: missing */
     uint64_t n;                    /* elements */
-    struct marey_tensor_diff diff; /* where has_diff */
+    struct marey_tensor_diff diff; /* valid if has_diff */
     bool has_diff;
     struct marey_tolerance tolerance;
-    struct marey__diff_details *details; /* NULL: all is equal, or none is known */
-    const char *why;                     /* it is not known; NULL */
+    struct marey__diff_details *details; /* NULL: all equal, or nothing known */
+    const char *why;                     /* why the result is unknown, or NULL */
 };
 
 enum marey__diff_table {
@@ -161,7 +161,7 @@ enum marey__diff_table {
     MAREY__DIFF_OPERATIONS,
     MAREY__DIFF_STEPS,
     MAREY__DIFF_WARNINGS,
-    MAREY__DIFF_ERRORS, /* filled by marey_diff_pending() only */
+    MAREY__DIFF_ERRORS, /* only from marey_diff_pending() */
     MAREY__N_DIFF_TABLES
 };
 
@@ -171,33 +171,36 @@ struct marey_diff {
     struct marey__diff_result *results;
     size_t n, cap;
     size_t n_by_status[MAREY_N_DIFF_STATUSES];
-    size_t n_reported;   /* values that could not be compared, with a sentence each */
+    size_t n_reported;   /* values that could not be compared, with a message each */
     size_t n_retyped;    /* pairs whose types differ */
     size_t n_renamed;    /* pairs of different paths */
-    size_t n_steps;      /* that were compared */
-    bool compares_ranks; /* of one dump */
-    bool shows_all;      /* text has values that agree, too */
-    uint64_t step;       /* of marey_diff_pending() */
+    size_t n_steps;      /* compared ones */
+    bool compares_ranks; /* within one dump */
+    bool shows_all;      /* text includes values that agree */
+    uint64_t step;       /* for marey_diff_pending() */
     struct marey_diff_pending_options pending;
     marey_table *tables[MAREY__N_DIFF_TABLES];
 };
 
-/* Whether it makes the whole differ. */
+/* Whether a status makes the whole differ. */
 bool marey__diff_counts(const struct marey_diff *diff, enum marey_diff_status status);
-/* Add a sentence to the warnings. */
+/* Adds a message to the warnings. */
 #define marey__diff_warn(diff, ...)                                                                \
     marey__put_note((diff)->tables[MAREY__DIFF_WARNINGS], __VA_ARGS__)
 MAREY_WARN_UNUSED marey_status marey__diff_create(const struct marey_diff_options *options,
                                                   struct marey_diff **out);
-/* The index of element `i`: "[1,7]". */
+/* Appends the index of element `i`: "[1,7]". */
 void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_details *details,
                            uint64_t i);
-/* Texts of the values are lent by the reader until the step is released: copy them. Either may be NULL. */
+/*
+ * Fills in the description of the values, either of which may be NULL. Strings of values are lent until the step is
+ * released: copies them.
+ */
 MAREY_WARN_UNUSED marey_status marey__diff_describe(struct marey_diff *diff,
                                                     const struct marey_dumped_value *a,
                                                     const struct marey_dumped_value *b,
                                                     struct marey__diff_result *out);
-/* Append a result, and take its `why` and details; they are gone when that fails, too. */
+/* Appends a result and takes ownership of its `why` and details, even on failure. */
 MAREY_WARN_UNUSED marey_status marey__diff_append(struct marey_diff *diff,
                                                   struct marey__diff_result *result);
 
@@ -207,7 +210,7 @@ struct marey__diff_place {
     uint64_t step;
     int64_t rank;
 };
-/* Align two sides, compare all pairs with several threads, and append the results. `noise`: B's second run, or NULL. */
+/* Aligns two sides, compares all pairs in several threads, and appends the results. `noise`: B's second run, or NULL. */
 MAREY_WARN_UNUSED marey_status marey__diff_sides(struct marey_diff *diff,
                                                  const struct marey__diff_place *place,
                                                  const struct marey__diff_side *a,
@@ -216,15 +219,16 @@ MAREY_WARN_UNUSED marey_status marey__diff_sides(struct marey_diff *diff,
 
 /* ---- diff_pair.c ---- */
 
-/* What comparing takes besides the pair. */
+/* The inputs of a comparison besides the pair. */
 struct marey__diff_inputs {
     const struct marey_diff_options *options;
     const struct marey__diff_side *a, *b, *noise;
-    uint32_t n_threads; /* for one comparison */
+    uint32_t n_threads; /* for a single comparison */
 };
 /*
- * Compare values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. Only MAREY_ENOMEM fails: a value that cannot be read is
- * unknown, and `why` has the sentence (to be freed by marey__free()).
+ * Compares values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. Fails only with
+ * MAREY_ENOMEM: a value that cannot be read gives an unknown result with the message in `why` (free with
+ * marey__free()).
  */
 MAREY_WARN_UNUSED marey_status marey__diff_compare_pair(const struct marey__diff_inputs *inputs,
                                                         size_t ia, size_t ib,
@@ -236,10 +240,10 @@ static inline void marey__diff_close(const struct marey__diff_side *side, size_t
         side->close(side, value, file);
 }
 MAREY_WARN_UNUSED marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why);
-/* The same with the latest sentence where `status` is that of numbers which cannot be read. */
+/* The same with the last error message, if `status` means that numbers could not be read. */
 MAREY_WARN_UNUSED marey_status marey__diff_settle(marey_status status,
                                                   struct marey__diff_result *out);
-/* Make details, all empty, of a pair of these sizes. */
+/* Allocates empty details for a pair of these sizes. */
 MAREY_WARN_UNUSED marey_status marey__diff_details(struct marey__diff_result *out,
                                                    const int64_t *sizes, uint32_t n_dims);
 struct marey_tolerance marey__diff_tolerance(const struct marey_diff_options *options,
@@ -249,7 +253,7 @@ static inline bool marey__diff_is_tensor(const struct marey_dumped_value *value)
 {
     return value->dtype != MAREY_DTYPE_NONE;
 }
-/* The value of that name; MAREY__DIFF_NONE: there is none. */
+/* The value of that name, or MAREY__DIFF_NONE. */
 size_t marey__diff_find(const struct marey__diff_side *side, enum marey_dump_tree tree,
                         const char *name);
 static inline bool marey__diff_same_sizes(uint32_t rank_a, const int64_t *a, uint32_t rank_b,
@@ -264,24 +268,24 @@ static inline bool marey__diff_same_sizes(uint32_t rank_a, const int64_t *a, uin
 MAREY_WARN_UNUSED marey_status marey__diff_compare_numbers(const struct marey_tensor *a,
                                                            const struct marey_tensor *b,
                                                            struct marey__diff_result *out);
-/* By the numbers of a value. */
+/* By the numbers of two values. */
 MAREY_WARN_UNUSED marey_status marey__diff_compare_data(const struct marey__diff_inputs *inputs,
                                                         size_t ia, size_t ib,
                                                         struct marey__diff_result *out);
 
 /* ---- diff_kept.c ---- */
 
-/* Whether the digests prove equal values; they do when NaNs may be equal. */
+/* Whether the digests prove equal values; they do if NaNs may be equal. */
 bool marey__diff_equal_digests(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
                                const struct marey_tolerance *tolerance);
-/* By what was kept in place of the numbers. */
+/* By what was stored instead of the numbers. */
 MAREY_WARN_UNUSED marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs,
                                                         size_t ia, size_t ib,
                                                         struct marey__diff_result *out);
 
 /*
- * The numbers of value `ib` of B, or `ia` of A, that are compared. A JSON without types may have shortened floats: those that read
- * back to a number of the other side's type become it. `*made` is to be freed by marey__free().
+ * The numbers of value `ib` of B, or `ia` of A, for the comparison. JSON without types may have shortened floats: those
+ * that read back to a number of the other side's type become that. Free `*made` with marey__free().
  */
 MAREY_WARN_UNUSED marey_status marey__diff_restore(const struct marey_dumped_value *value,
                                                    const struct marey_dumped_value *other,
@@ -295,7 +299,7 @@ union marey__literal {
     double real;
     uint8_t truth;
 };
-/* A JSON number as a tensor of rank 0 in `number`. The type is MAREY_DTYPE_NONE for non-numbers and beyond 64 bits. */
+/* Parses a JSON number as a tensor of rank 0 in `number`. The type is MAREY_DTYPE_NONE for non-numbers and beyond 64 bits. */
 void marey__diff_read_literal(const char *text, size_t len, union marey__literal *number,
                               struct marey_tensor *out);
 /* Two values of which at least one is not a tensor. */
@@ -305,13 +309,13 @@ MAREY_WARN_UNUSED marey_status marey__diff_compare_values(const struct marey__di
 
 /* ---- diff_order.c ---- */
 
-/* Sort the results, count them, and make the tables. */
+/* Sorts and counts the results, and makes the tables. */
 MAREY_WARN_UNUSED marey_status marey__diff_conclude(struct marey_diff *diff);
-/* The first result that makes the whole differ; NULL: none. Of sorted results. */
+/* The first result that makes the whole differ, or NULL. Results must be sorted. */
 const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff);
 
 enum marey__diff_role { MAREY__DIFF_NO_ROLE, MAREY__DIFF_INPUT, MAREY__DIFF_OUTPUT };
-/* What a path is to an operation, whose name is the first `*len` bytes of it. */
+/* The role of a path for an operation, whose name is its first `*len` bytes. */
 enum marey__diff_role marey__diff_role(const char *path, size_t *len);
 
 /* ---- diff_tables.c ---- */
@@ -322,36 +326,36 @@ MAREY_WARN_UNUSED marey_status marey__diff_tables(struct marey_diff *diff);
 
 /* ---- diff_text.c ---- */
 
-/* Of a report whose data is the diff. */
+/* For a report whose data is a diff. */
 struct marey__answer;
 marey_status marey__diff_as_text(struct marey__answer *answer);
 marey_status marey__diff_as_json(struct marey__answer *answer);
 
 /* diff_merge.c: the ranks of a step as one. */
 
-/* Make one side of those of `n_ranks`, which are lent until it is closed, by what `like`, the other side, has. */
+/* Merges the sides of `n_ranks`, which are lent until it is closed, guided by `like`, the other side. */
 MAREY_WARN_UNUSED marey_status marey__diff_merge_open(const struct marey__diff_side *ranks,
                                                       size_t n_ranks,
                                                       const struct marey__diff_side *like,
                                                       const struct marey_diff_options *options,
                                                       struct marey__diff_side *out);
-/* Also of a zeroed one. */
+/* Accepts a zeroed one. */
 void marey__diff_merge_close(struct marey__diff_side *side);
 
-/* diff_pending.c, diff_images.c, diff_errors.c: what waits in the dumper against an earlier dump, and the errors of it. */
+/* diff_pending.c, diff_images.c, diff_errors.c: comparing pending values with an earlier dump, and the errors. */
 
-/* The comparison while it goes on, and the current value. */
+/* The comparison in progress, and the current value. */
 struct marey__waiting {
     struct marey_diff *diff;
     struct marey__diff_side reference; /* the step of the earlier dump */
-    uint8_t *was_seen;                 /* of its values */
-    size_t n_seen;                     /* of the program's */
+    uint8_t *was_seen;                 /* by value of it */
+    size_t n_seen;                     /* values of the program */
     marey_status status;
 
     struct marey_dumped_value value;
     struct marey_tensor tensor;
     struct marey__buf name;
-    union marey__literal number, number_b; /* what a literal is, here and in the reference */
+    union marey__literal number, number_b; /* parsed literals of both sides */
     int64_t sizes[4];                      /* of images */
     struct marey__diff_side side;
 
@@ -363,7 +367,7 @@ struct marey__waiting {
 
 /* ---- diff_pending.c ---- */
 
-/* The reference's value of that name, MAREY__DIFF_NONE without one; and the current value against it. */
+/* The reference's value of that name, or MAREY__DIFF_NONE; and comparing the current value with it. */
 static inline size_t marey__diff_find_reference(const struct marey__waiting *w, const char *name)
 {
     return marey__diff_find(&w->reference, w->diff->pending.tree, name);
@@ -373,13 +377,13 @@ MAREY_WARN_UNUSED marey_status marey__diff_compare_waiting(struct marey__waiting
 
 /* ---- diff_images.c ---- */
 
-/* Compare a value that is dumped as images by the pixels they would have: a file has nothing else. */
+/* Compares a value dumped as images by the pixels it would have, because a file has only those. */
 MAREY_WARN_UNUSED marey_status marey__diff_compare_images(struct marey__waiting *w,
                                                           const struct marey_dump_entry *entry);
 
 /* ---- diff_errors.c ---- */
 
-/* The rows of a pair that differs: its largest errors, or one sentence. Value `ib` of `b` is the reference. */
+/* Adds the rows of a pair that differs: its largest errors, or one message. Value `ib` of `b` is the reference. */
 MAREY_WARN_UNUSED marey_status marey__diff_put_errors(struct marey__waiting *w,
                                                       const struct marey__diff_side *b, size_t ib,
                                                       const struct marey__diff_result *result);

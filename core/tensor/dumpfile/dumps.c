@@ -1,4 +1,4 @@
-/* <marey/dumpfile.h>: steps in their order, each read when it is asked for. */
+/* <marey/dumpfile.h>: steps in order, each read on demand. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ void marey_dumps_close(marey_dumps *dumps)
     MAREY__FREE_ALL(dumps->steps, dumps->notes, dumps);
 }
 
-/* Each sentence once, though a step may be read several times. Without memory it goes untold. */
+/* Reports each message once, though a step may be read several times. Skipped on out of memory. */
 void marey__dumps_note(struct marey_dumps *dumps, const char *fmt, ...)
 {
     char text[512];

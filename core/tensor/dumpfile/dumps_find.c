@@ -1,4 +1,4 @@
-/* The steps that are below a path, by the names of its files. */
+/* Finds the steps below a path, by file names. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static bool ends_with(const char *text, const char *suffix)
     return marey__ends_with(text, strlen(text), suffix);
 }
 
-/* The number that all of `text` up to `end` is. */
+/* Parses all of `text` up to `end` as a number. */
 static bool is_number(const char *text, const char *end, uint64_t *out)
 {
     if (text == end || end - text > 19)
@@ -26,7 +26,7 @@ static bool is_number(const char *text, const char *end, uint64_t *out)
     return marey__parse_number(text, (size_t)(end - text), out);
 }
 
-/* One field of a step's name, "rank-3": its number, and where the next one begins. */
+/* Parses one field of a step's name, "rank-3": its number, and the start of the next field. */
 static bool take_field(const char **name, const char *end, const char *word, uint64_t *out)
 {
     const size_t len = strlen(word);
@@ -39,7 +39,7 @@ static bool take_field(const char **name, const char *end, const char *word, uin
     return true;
 }
 
-/* "step-00000012.rank-3.pid-7"; the suffix is left out of it. */
+/* "step-00000012.rank-3.pid-7", without the suffix. */
 static bool parse_step_name(const char *name, const char *end, struct marey_dumped_step *info)
 {
     uint64_t step = 0, rank = 0, pid = 0;
@@ -70,7 +70,7 @@ static struct marey__dumpfile_step *add_step(struct marey_dumps *dumps, enum mar
     return step;
 }
 
-/* One of the files of a step in marey's layout. A manifest comes first, then the tensors by themselves. */
+/* Adds one of the files of a step in marey's layout. The manifest has priority over a tensor file. */
 static marey_status add_marey_step(struct marey_dumps *dumps, const char *path, size_t suffix_len)
 {
     char stem[PATH_MAX], manifest[PATH_MAX + 8];
@@ -101,10 +101,10 @@ static marey_status add_marey_step(struct marey_dumps *dumps, const char *path, 
     return step->stem != NULL ? MAREY_OK : marey__no_memory();
 }
 
-/* Whose steps a directory holds, by its name. */
+/* The owner of a directory's steps, by its name. */
 struct owner {
-    int64_t rank; /* -1: not known */
-    uint64_t pid; /* 0: not known */
+    int64_t rank; /* -1: unknown */
+    uint64_t pid; /* 0: unknown */
 };
 
 static marey_status add_accvlab_step(struct marey_dumps *dumps, const char *path, struct owner owner)
@@ -131,7 +131,7 @@ static bool has_file(const char *folder, const char *name)
 
 static marey_status find_in(struct marey_dumps *dumps, const char *folder, struct owner owner);
 
-/* A directory of a rank's or a process's steps, "rank-3" or "pid-4711"; one lies within the other at most. */
+/* A directory for a rank or a process, "rank-3" or "pid-4711"; one may contain the other. */
 static bool is_owners(const char *name, struct owner *owner)
 {
     const char *const end = name + strlen(name);
@@ -143,7 +143,7 @@ static bool is_owners(const char *name, struct owner *owner)
     return owner->pid == 0 && strncmp(name, "pid-", 4) == 0 && is_number(name + 4, end, &owner->pid);
 }
 
-/* One entry of a directory: a step, a rank's directory, or nothing of ours. */
+/* Handles one directory entry: a step, a rank's directory, or something else. */
 static marey_status look_at(struct marey_dumps *dumps, const char *folder, const char *name,
                             struct owner owner)
 {
@@ -159,7 +159,7 @@ static marey_status look_at(struct marey_dumps *dumps, const char *folder, const
         const size_t suffix = strlen(suffixes[i]);
         if (!ends_with(name, suffixes[i]) || !parse_step_name(name, name + len - suffix, &info))
             continue;
-        /* What has a manifest is found by it. */
+        /* Steps with a manifest are found through it. */
         char manifest[PATH_MAX];
         snprintf(manifest, sizeof manifest, "%.*s.jsonl", (int)(len - suffix), name);
         if (i > 0 && (has_file(folder, manifest) || i == 2))
@@ -183,7 +183,7 @@ static marey_status find_in(struct marey_dumps *dumps, const char *folder, struc
     return status;
 }
 
-/* What a flight recorder left. */
+/* Finds the folder left by a flight recorder. */
 static bool find_flight(const char *folder, char *path, size_t size)
 {
     DIR *const dir = opendir(folder);

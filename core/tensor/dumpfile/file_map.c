@@ -1,4 +1,6 @@
-/* Files in memory. They are read, not mapped: one that is cut would end the program by SIGBUS. A text has zeros after it. */
+/*
+ * Files in memory, read rather than mapped: truncating a mapped one would raise SIGBUS. Zeros follow a text.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +15,7 @@ enum { PIECE = 4 << 20 };
 
 static marey_status open_regular(const char *path, int *fd, struct stat *about)
 {
-    /* O_NONBLOCK: opening a pipe would wait for a writer. */
+    /* O_NONBLOCK: opening a FIFO would wait for a writer. */
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0)
         return marey__fail_errno("open %s", path);
@@ -45,7 +47,7 @@ static marey_status read_at(int fd, const char *path, uint64_t at, char *into, s
     return MAREY_OK;
 }
 
-/* Piece by piece: of a text not what follows a zero byte, which no text has. */
+/* Reads piece by piece; text only up to the first zero byte. */
 static marey_status read_pieces(int fd, const char *path, bool is_text, struct marey__map *map)
 {
     for (size_t at = 0, n; at < map->len; at += n) {

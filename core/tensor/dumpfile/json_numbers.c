@@ -1,4 +1,4 @@
-/* Nested lists of numbers as one tensor: integers as long as there are only such, else doubles, also those read before. */
+/* Nested lists of numbers as one tensor: integers while all numbers are, else doubles, converting earlier ones. */
 #include <math.h>
 #include <string.h>
 
@@ -15,9 +15,9 @@ struct collector {
     size_t n, cap;
     enum { NOTHING, BOOLEANS, INTEGERS, NATURALS, NUMBERS } what;
     bool is_f32;
-    bool has_number; /* something besides null */
+    bool has_number; /* something other than null */
     bool no_memory;
-    uint32_t rank; /* of the lists; 0: not known yet */
+    uint32_t rank; /* of the lists; 0: unknown */
     int64_t sizes[MAREY_MAX_RANK];
 };
 
@@ -37,7 +37,7 @@ static inline bool push(struct collector *c, union slot slot)
     return true;
 }
 
-/* From integers to doubles. */
+/* Converts integers to doubles. */
 static void widen(struct collector *c)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -70,7 +70,7 @@ static bool push_integer(struct collector *c, const struct marey__number *number
                                                                    : (int64_t)number->digits});
     if (number->is_negative && number->digits == (uint64_t)INT64_MAX + 1 && c->what == INTEGERS)
         return push(c, (union slot){.integer = INT64_MIN});
-    /* Beyond int64: natural numbers, if no negative one was there. */
+    /* Beyond int64: use uint64, unless there was a negative number. */
     for (size_t i = 0; i < c->n && c->what == INTEGERS; i++)
         if (c->slots[i].integer < 0)
             return push_double(c, number->value);
@@ -89,7 +89,7 @@ static bool push_boolean(struct collector *c, bool value)
     return push(c, (union slot){.integer = value});
 }
 
-/* A word in place of a number. */
+/* A word instead of a number. */
 static bool take_word(struct collector *c)
 {
     static const struct {
@@ -113,7 +113,7 @@ static bool take_word(struct collector *c)
     return push_boolean(c, is_true);
 }
 
-/* Halfway between two numbers of float32. */
+/* Whether it is halfway between two float32 numbers. */
 static inline bool is_f32_half(double value)
 {
     uint64_t bits;
@@ -146,7 +146,7 @@ static bool take_item(struct collector *c, uint32_t axis)
     return axis == c->rank && take_number(c);
 }
 
-/* At '[': the list of this axis with all in it; every list of an axis has the same length. */
+/* At '[': reads the list on this axis; all lists of an axis have the same length. */
 static bool take_list(struct collector *c, uint32_t axis)
 {
     int64_t n = 0;
@@ -169,7 +169,7 @@ static bool take_list(struct collector *c, uint32_t axis)
     if (*c->at != ']' || c->at >= c->end)
         return false;
     c->at++;
-    /* An empty list where others hold lists is not a tensor. */
+    /* An empty list beside nested lists is not a tensor. */
     if (n == 0 && axis + 1 != c->rank)
         return false;
     if (c->sizes[axis] < 0)
@@ -208,7 +208,7 @@ enum marey__numbers_result marey__numbers_read(struct marey__json *json, bool is
 
 /* ---- into the type of the manifest ---- */
 
-/* One number as a part of an element; false where integers are wanted and it does not fit. */
+/* Writes one number as part of an element; false if it does not fit an integer type. */
 static bool put_number(const struct marey__dtype *type, enum marey_dtype from, union slot slot,
                        char *out)
 {
@@ -256,7 +256,7 @@ static bool put_all(const struct marey__numbers *numbers, const struct marey__dt
     return true;
 }
 
-/* The lists are as the sizes say, with pairs inside where elements are such. An empty list may stop early. */
+/* Whether the lists have the given sizes, plus pairs for elements of two parts. An empty list may have fewer axes. */
 static bool is_same_shape(const struct marey__shape *have, const struct marey__shape *wanted)
 {
     for (uint32_t i = 0; i < wanted->rank; i++) {

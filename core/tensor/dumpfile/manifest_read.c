@@ -1,4 +1,4 @@
-/* Manifests, line by line. A program that died leaves a last line that does not end; the others count. */
+/* Manifests, line by line. A program that died may leave an incomplete last line; the others are valid. */
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -87,7 +87,7 @@ marey_status marey__manifest_head(struct marey__dumpfile_step *step, const struc
 struct line {
     struct marey__dumpfile_step *step;
     struct marey__buf name;
-    struct marey_dumped_value value; /* but for its path, type and sizes; in the step's memory */
+    struct marey_dumped_value value; /* without path, type and sizes; in the step's memory */
     bool has_seq, has_shape, has_offset, is_end, has_value;
     struct marey__shape shape, strides;
     uint64_t offset, n_bytes;
@@ -102,7 +102,7 @@ static bool no_memory(struct marey__json *json)
     return false;
 }
 
-/* Note a mistake unless `is_fine`, which is returned. */
+/* Records a mistake unless `is_fine`, which it returns. */
 static bool check(struct marey__json *json, bool is_fine, const char *mistake)
 {
     if (!is_fine)
@@ -156,7 +156,7 @@ static bool line_type(struct marey__json *json, void *into)
     return check(json, i < MAREY_N_DUMP_TYPES, "an unknown type");
 }
 
-/* Which one it is also follows from the name. */
+/* Only validated: the name determines the tree. */
 static bool line_tree(struct marey__json *json, void *into)
 {
     (void)into;
@@ -244,7 +244,7 @@ static bool line_blocks(struct marey__json *json, void *into)
     return json->mistake == NULL;
 }
 
-/* Names only: a file elsewhere is not part of this step. */
+/* Names without directory: a file elsewhere is not part of this step. */
 static bool line_files(struct marey__json *json, void *into)
 {
     struct line *const line = into;
@@ -371,7 +371,7 @@ static const struct marey__json_key line_keys[] = {
     {"end", line_end},
     {0}};
 
-/* Where the numbers are: in the container, if that has all of them; in files; or nowhere. */
+/* Locates the numbers: in the container, if all tensors are there; in files; or nowhere. */
 static void find_numbers(struct marey_dumps *dumps, const struct line *line)
 {
     struct marey__dumpfile_step *const step = line->step;
@@ -426,7 +426,7 @@ static marey_status put_value(struct marey_dumps *dumps, struct line *line)
     return MAREY_OK;
 }
 
-/* What is wrong with a line that can be read; NULL: nothing. */
+/* What is wrong with a parsed line, or NULL. */
 static const char *mistake_of(const struct line *line)
 {
     uint64_t n_bytes;
@@ -441,7 +441,7 @@ static const char *mistake_of(const struct line *line)
     return NULL;
 }
 
-/* A line of a value, or the last one, which sets *is_end. Returns false with the reader's mistake. */
+/* Reads a value's line, or the last one, which sets *is_end. Returns false with a mistake in `json`. */
 static bool read_value(struct marey__json *json, struct marey_dumps *dumps,
                        struct marey__dumpfile_step *step, bool *is_end)
 {
@@ -462,7 +462,7 @@ static bool read_value(struct marey__json *json, struct marey_dumps *dumps,
 
 /* ---- all lines ---- */
 
-/* A line that cannot be read is noted and left out. MAREY_ENOMEM. */
+/* Notes and skips a line that cannot be read. MAREY_ENOMEM. */
 static marey_status read_line(struct marey_dumps *dumps, struct marey__dumpfile_step *step,
                               const char *text, size_t len, size_t number, bool *is_end)
 {

@@ -1,4 +1,4 @@
-/* The header of numpy's .npy: a Python dictionary with three keys, read by hand. */
+/* The header of numpy's .npy: a Python dictionary with three keys, parsed by hand. */
 #include <string.h>
 
 #include "tensor/dumpfile/internal.h"
@@ -33,7 +33,7 @@ static bool take(struct header *h, char c)
     return true;
 }
 
-/* A string in quotes of either kind, without escapes. */
+/* A string in either kind of quotes, without escapes. */
 static bool take_string(struct header *h, char *out, size_t size)
 {
     const char quote = peek(h);
@@ -127,7 +127,7 @@ static bool take_all(struct header *h, struct marey__npy *out)
     return (seen == 7 && peek(h) == '\0') || fail(h, "a missing key, or text after the dictionary");
 }
 
-/* "x.bf16.npy" is of a type that numpy has none for. */
+/* "x.bf16.npy" has a type that numpy lacks. */
 static enum marey_dtype type_by_name(const char *path)
 {
     const char *const name = marey__base_name(path);
@@ -139,7 +139,7 @@ static enum marey_dtype type_by_name(const char *path)
     return MAREY_DTYPE_NONE;
 }
 
-/* What numpy's letters mean here; what ml_dtypes makes of its types besides. */
+/* The type for numpy's code, including those of ml_dtypes. */
 static enum marey_dtype type_of(const char *path, const struct header *h, bool *is_swapped)
 {
     char code[sizeof h->descr];

@@ -30,7 +30,7 @@ static bool fail(struct table *t, const char *mistake)
     return false;
 }
 
-/* Types without a counterpart here are bytes. */
+/* Types without an equivalent here are read as bytes. */
 static bool read_type(struct table *t, enum marey_dtype *dtype, bool *is_bytes, bool *is_halves)
 {
     if (!marey__json_string(&t->json))
@@ -51,7 +51,7 @@ static bool read_offsets(struct table *t, struct entry *entry)
     return entry->begin <= entry->end || fail(t, "a tensor ends before it begins");
 }
 
-/* The sizes must match the offsets. */
+/* Checks that the sizes match the offsets. */
 static bool check_bytes(struct table *t, struct marey__shape *shape, const struct entry *entry,
                         bool is_bytes, bool is_halves)
 {
@@ -61,7 +61,7 @@ static bool check_bytes(struct table *t, struct marey__shape *shape, const struc
         shape->sizes[0] = (int64_t)(entry->end - entry->begin);
     }
     if (is_halves) {
-        /* The format counts halves of bytes; here sizes count bytes. */
+        /* The format counts half bytes; here sizes count bytes. */
         if (shape->rank == 0 || shape->sizes[shape->rank - 1] % 2 != 0)
             return fail(t, "halves of bytes that do not fill a byte");
         shape->sizes[shape->rank - 1] /= 2;
@@ -110,7 +110,7 @@ static bool read_entry(struct table *t, struct entry *entry)
     return true;
 }
 
-/* Strings by strings. */
+/* Maps strings to strings. */
 static bool read_metadata(struct marey__json *json)
 {
     if (!marey__json_expect(json, MAREY__JSON_OBJECT, "__metadata__ is not an object"))

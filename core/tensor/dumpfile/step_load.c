@@ -1,4 +1,4 @@
-/* The values of a step, by the kind of files it has. */
+/* Loads the values of a step, depending on its kind of files. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static marey_status path_of(char *out, size_t size, const char *stem, const char
 
 /* ---- marey's layout ---- */
 
-/* Let `file`, opened by `path`, be the one that has all tensors of the step. */
+/* Makes `file`, opened by `path`, the one with all tensors of the step. */
 static marey_status set_file(struct marey__dumpfile_step *step, const char *path,
                              struct marey__numbers_file file)
 {
@@ -35,7 +35,7 @@ static marey_status load_manifest(struct marey_dumps *dumps, struct marey__dumpf
     MAREY_TRY(path_of(path, sizeof path, step->stem, ".safetensors"));
     if (access(path, F_OK) != 0)
         MAREY_TRY(path_of(path, sizeof path, step->stem, ".part"));
-    /* Neither: only statistics or digests. */
+    /* Without either there are only statistics or digests. */
     if (access(path, F_OK) == 0) {
         MAREY_TRY(marey__numbers_open(path, 0, &file, NULL));
         MAREY_TRY(set_file(step, path, file));
@@ -46,7 +46,7 @@ static marey_status load_manifest(struct marey_dumps *dumps, struct marey__dumpf
 
 struct safetensors_loader {
     struct marey__dumpfile_step *step;
-    uint64_t *offsets; /* of the values */
+    uint64_t *offsets; /* by value */
     size_t cap;
 };
 
@@ -55,7 +55,7 @@ static void loader_fini(struct safetensors_loader *loader)
     marey__free(loader->offsets);
 }
 
-/* A name of ours is a path, any other is a key. */
+/* A name in our format is a path, any other one is a key. */
 static marey_status add_tensor(void *ctx, const char *name, size_t len,
                                const struct marey__shape *shape, uint64_t offset)
 {
@@ -118,7 +118,7 @@ static marey_status load_accvlab(struct marey_dumps *dumps, struct marey__dumpfi
     return load_tree(dumps, step, step->path, "grads.json", MAREY_DUMP_GRADIENTS);
 }
 
-/* A JSON by itself may be one of that layout. */
+/* A single JSON file may have that layout. */
 static marey_status load_json(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
 {
     char folder[PATH_MAX];
@@ -171,7 +171,7 @@ static int by_name(const void *a, const void *b)
     return x->tree != y->tree ? (int)x->tree - (int)y->tree : strcmp(x->name, y->name);
 }
 
-/* A path is used once in a step. */
+/* Checks that paths are unique in a step. */
 static marey_status check_names(const struct marey__dumpfile_step *step)
 {
     if (step->n_values < 2)
@@ -205,7 +205,7 @@ marey_status marey__step_load(struct marey_dumps *dumps, struct marey__dumpfile_
     return MAREY_OK;
 }
 
-/* The last line of a whole manifest is short and begins so. */
+/* The last line of a complete manifest is short and begins like this. */
 static bool ends_whole(const struct marey__map *text)
 {
     static const char begin[] = "{\"end\":true";

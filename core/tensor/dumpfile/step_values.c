@@ -1,4 +1,4 @@
-/* The values of a step while it is read. */
+/* Building the list of values while a step is read. */
 #include <string.h>
 
 #include "tensor/dumpfile/internal.h"

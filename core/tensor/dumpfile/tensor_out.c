@@ -1,4 +1,4 @@
-/* One tensor to a stream, in a form that other tools read. */
+/* Writes one tensor to a stream, in a format that other tools read. */
 #include <string.h>
 
 #include "tensor/container/internal.h"

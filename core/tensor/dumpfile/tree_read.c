@@ -1,4 +1,6 @@
-/* A JSON as a tree: keys and positions are the path, lists of numbers tensors, and a text may name a file beside it. */
+/*
+ * A JSON as a tree: keys and positions form the path, lists of numbers are tensors, a string may name a file beside it.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +18,7 @@ struct tree_reader {
     const char *folder, *prefix;
     struct marey_dump_part *parts; /* from the root to here */
     size_t n_parts, parts_cap;
-    marey_status status; /* of errors that are not in the text */
+    marey_status status; /* of errors outside the text */
 };
 
 static bool is_ok(struct tree_reader *r, marey_status status)
@@ -30,7 +32,7 @@ static bool no_memory(struct tree_reader *r)
     return is_ok(r, marey__no_memory());
 }
 
-/* A value at the root is called "data". */
+/* Adds a value; at the root it is called "data". */
 static bool add(struct tree_reader *r)
 {
     static const struct marey_dump_part root = {.key = "data", .key_len = 4};
@@ -64,7 +66,7 @@ static enum marey_dump_type type_by_suffix(const char *name)
     return MAREY_DUMP_CONTAINER;
 }
 
-/* Whether the string that was read names a file of this step; `path` then is it. Never one elsewhere. */
+/* Whether the string just read names a file of this step, never elsewhere; sets `path`. */
 static bool is_side_file(const struct tree_reader *r, char *path, size_t size)
 {
     const char *const name = r->json.text;
@@ -75,7 +77,7 @@ static bool is_side_file(const struct tree_reader *r, char *path, size_t size)
     return n > 0 && (size_t)n < size && access(path, F_OK) == 0;
 }
 
-/* Type and sizes of the last value by its file. Damage is noted, and the rest is read. */
+/* Sets type and sizes of the last value from its file. Notes damage and continues. */
 static bool look(struct tree_reader *r)
 {
     const marey_status status = marey__value_look(r->step);
@@ -103,7 +105,7 @@ static bool take_text(struct tree_reader *r)
     return value->text != NULL || no_memory(r);
 }
 
-/* Numbers as the last value. */
+/* Makes the numbers the last value. */
 static bool put_numbers(struct tree_reader *r, struct marey__numbers *numbers)
 {
     if (numbers->data != NULL && !marey__step_own(r->step, numbers->data))
@@ -121,7 +123,7 @@ static bool put_numbers(struct tree_reader *r, struct marey__numbers *numbers)
     return true;
 }
 
-/* A number, true, false or null: text, and where it is a number a tensor of rank 0 too. */
+/* A number, true, false or null: text, and for numbers also a tensor of rank 0. */
 static bool take_literal(struct tree_reader *r)
 {
     struct marey__numbers numbers = {0};

@@ -1,4 +1,4 @@
-/* The numbers of a value in separate files. */
+/* Reads the numbers of a value from separate files. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -43,15 +43,15 @@ bool marey__shape_bytes(const struct marey__shape *shape, uint64_t *out)
 
 /* ---- files ---- */
 
-/* What a file turned out to hold. */
+/* The content of a file. */
 struct found {
     struct marey__shape shape;
-    void *data; /* marey__free; NULL: there are none, or only the shape was wanted */
-    struct marey__numbers_file file; /* where they lie as they are, from byte `at` on; path NULL: nowhere */
+    void *data; /* free with marey__free; NULL: none, or only the shape was requested */
+    struct marey__numbers_file file; /* where they are stored unconverted, from byte `at`; path NULL: nowhere */
     uint64_t at;
 };
 
-/* The numbers of a shape, from byte `at` of a file on. */
+/* Reads the numbers of a shape, from byte `at` of a file. */
 static marey_status load(const struct marey__numbers_file *file, uint64_t at, struct found *found)
 {
     uint64_t n_bytes;
@@ -79,7 +79,7 @@ static void found_fini(struct found *found)
     marey__free(found->data);
 }
 
-/* A copy in row-major order, the lowest byte first. */
+/* A row-major, little-endian copy. */
 static marey_status straighten(const struct marey__npy *npy, struct found *found)
 {
     uint64_t n_bytes = 0;
@@ -235,7 +235,7 @@ static marey_status read_bin(const char *path, bool wants_data, const struct mar
 
 /* ---- .json ---- */
 
-/* `found->data` is freed by the caller when this fails, too. */
+/* The caller frees `found->data`, even on failure. */
 static marey_status read_json(const char *path, const struct marey__shape *shape, struct found *found)
 {
     struct marey__map map MAREY__FINALLY(marey__map_close) = {0};
@@ -334,7 +334,7 @@ static marey_status read_files(const struct marey_dumped_value *value, bool want
     }
 }
 
-/* The tensor of a value's place, which takes what was found. */
+/* Sets the tensor of a value's place, and takes ownership of `found`. */
 static marey_status put_found(const struct marey_dumped_value *value,
                               struct marey__value_place *place, struct found *found)
 {
@@ -357,7 +357,7 @@ static marey_status put_found(const struct marey_dumped_value *value,
 static marey_status check_bytes(const struct marey_dumped_value *value, const struct found *found)
 {
     uint64_t n_found = 0;
-    /* safetensors may have another type for it: as many bytes will do. */
+    /* safetensors may have another type for it; the same number of bytes suffices. */
     if (marey__is_image(value->type) ||
         (marey__shape_bytes(&found->shape, &n_found) && n_found == value->n_bytes))
         return MAREY_OK;

@@ -1,4 +1,4 @@
-/* Boxes, points and masks into images that have colours. What lies outside is left out. */
+/* Draws boxes, points and masks into color images, clipped to the image. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct canvas {
     uint8_t *samples;
 };
 
-/* Blend `color` over a pixel; those outside stay as they are, and so does alpha. */
+/* Blends `color` over a pixel; keeps alpha, and ignores pixels outside. */
 static void blend(const struct canvas *c, int64_t x, int64_t y, uint32_t color, double opacity)
 {
     const struct marey_image *image = c->image;
@@ -32,7 +32,7 @@ static void blend(const struct canvas *c, int64_t x, int64_t y, uint32_t color, 
     }
 }
 
-/* A coordinate as a pixel; what is far outside or no number stays outside. */
+/* Converts a coordinate to a pixel; NaN and far values stay outside. */
 static int64_t pixel(double x)
 {
     return x >= -1e6 && x <= 2e9 ? (int64_t)floor(x) : x > 0 ? (int64_t)2e9 : -1000000;
@@ -48,7 +48,7 @@ static void fill(const struct canvas *c, int64_t x0, int64_t y0, int64_t x1, int
             blend(c, x, y, color, 1);
 }
 
-/* The outline, its lines inside the box. */
+/* The outline, with its lines inside the box. */
 static void draw_box(const struct canvas *c, const struct marey_box *box, uint32_t line_width)
 {
     const int64_t x0 = pixel(fmin(box->x0, box->x1)), x1 = pixel(fmax(box->x0, box->x1));
@@ -101,7 +101,7 @@ static marey_status draw_masks(marey_images *images, const struct marey_image_op
     MAREY_TRY(marey_tensor_gather(&o->mask, elements));
     for (size_t i = 0; i < images->n; i++) {
         const struct canvas c = {&images->images[i], marey__image_samples(images, i)};
-        const size_t first = n_masks > 1 ? i * c.image->height : 0; /* row of the masks */
+        const size_t first = n_masks > 1 ? i * c.image->height : 0; /* first row in the masks */
         for (uint32_t y = 0; y < c.image->height; y++) {
             marey__widen_to_double(o->mask.dtype, elements + (first + y) * width * size, width, row);
             for (uint32_t x = 0; x < width; x++)

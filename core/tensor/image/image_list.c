@@ -1,4 +1,4 @@
-/* Images that are handed out together; colour maps; the difference of two images. */
+/* Lists of images; color maps; the difference of two images. */
 #include <math.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ void marey__color_map_fill(enum marey_color_map map, uint8_t table[256][3])
 {
     const size_t n_between = maps[map].n - 1;
     for (size_t i = 0; i < 256; i++) {
-        const size_t place = i * n_between; /* in 255ths of a colour */
+        const size_t place = i * n_between; /* in 255ths */
         const size_t left = MAREY__MIN(place / 255, n_between - 1), rest = place - left * 255;
         for (uint32_t c = 0; c < 3; c++) {
             const size_t a = maps[map].colors[left] >> (16 - 8 * c) & 0xff;
@@ -102,7 +102,7 @@ void marey__color_map_fill(enum marey_color_map map, uint8_t table[256][3])
 
 /* ---- the difference: the largest distance over the channels of each pixel ---- */
 
-/* 0..65535, whatever the depth. */
+/* Scaled to 0..65535 for any depth. */
 static int64_t sample_at(const struct marey_image *image, size_t i)
 {
     uint16_t sample;
@@ -149,7 +149,7 @@ marey_status marey_images_difference(const struct marey_image *a, const struct m
         memcpy(images->samples + 3 * i, colors[step], 3);
     }
     images->images[0].low = 0;
-    images->images[0].high = (double)most / 65535; /* of the whole range of samples */
+    images->images[0].high = (double)most / 65535; /* relative to the sample range */
     *out = images;
     return MAREY_OK;
 }

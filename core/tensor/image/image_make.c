@@ -1,18 +1,18 @@
-/* A tensor's numbers as samples: axes in the order images, rows, columns, channels; then doubles, their range, rounding. */
+/* Converts a tensor to samples: reorders axes to images, rows, columns, channels; then doubles, their range, rounding. */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/image/internal.h"
 #include "tensor/kernels/internal.h"
 
-/* How a tensor is taken apart. */
+/* How the tensor is decomposed. */
 struct shape {
     struct marey_tensor ordered; /* images, rows, columns, channels */
     int64_t sizes[MAREY_MAX_RANK + 1], strides[MAREY_MAX_RANK + 1];
-    uint32_t n_axes;     /* that count images */
-    uint32_t n_channels; /* of the tensor, alpha among them */
+    uint32_t n_axes;     /* leading axes that count images */
+    uint32_t n_channels; /* of the tensor, including alpha */
     bool has_alpha;
-    size_t n_images, n_values; /* values: of one image */
+    size_t n_images, n_values; /* values: per image */
 };
 
 struct maker {
@@ -41,7 +41,7 @@ static bool is_color_count(enum marey_image_type type, int64_t n)
     return type == MAREY_IMAGE_GREY ? n == 1 || n == 2 : n == 3 || n == 4;
 }
 
-/* Which axis has the channels: the last, the one before rows and columns, or none. */
+/* Finds the channel axis: the last, the one before rows and columns, or none. */
 static marey_status find_channels(const struct marey_tensor *t, enum marey_image_type type,
                                   enum marey_channel_axis wish, enum marey_channel_axis *out)
 {
@@ -49,7 +49,7 @@ static marey_status find_channels(const struct marey_tensor *t, enum marey_image
     const int64_t last = t->rank >= 3 ? t->sizes[t->rank - 1] : 0;
     const int64_t first = t->rank >= 3 ? t->sizes[t->rank - 3] : 0;
     *out = wish;
-    if (wish == MAREY_CHANNEL_AUTO && is_grey) /* [height, width, 1], and never a batch of thin ones */
+    if (wish == MAREY_CHANNEL_AUTO && is_grey) /* [height, width, 1], never a batch of thin images */
         *out = last == 1 ? MAREY_CHANNEL_LAST : MAREY_CHANNEL_ABSENT;
     else if (wish == MAREY_CHANNEL_AUTO)
         *out = is_color_count(type, last) ? MAREY_CHANNEL_LAST : MAREY_CHANNEL_FIRST;
@@ -87,7 +87,7 @@ static marey_status take_apart(const struct marey_tensor *t, enum marey_image_ty
     int64_t stride = 1;
     for (uint32_t i = t->rank; i-- > 0; stride *= t->sizes[i])
         strides[i] = t->strides != NULL ? t->strides[i] : stride;
-    const uint32_t n_own = where == MAREY_CHANNEL_ABSENT ? 2 : 3; /* axes of one image */
+    const uint32_t n_own = where == MAREY_CHANNEL_ABSENT ? 2 : 3; /* axes per image */
     const uint32_t rows = t->rank - (where == MAREY_CHANNEL_LAST ? 3 : 2);
     shape->ordered.rank = 0;
     shape->n_axes = t->rank - n_own;
@@ -132,7 +132,7 @@ static void load(const struct maker *m, size_t i)
                            m->shape->n_values, m->values);
 }
 
-/* What alpha's full strength is: 1 of fractions, the highest number of small integers. */
+/* The value of full opacity: 1 for fractions, the maximum of small integers. */
 static double full_alpha(enum marey_dtype dtype)
 {
     return dtype == MAREY_U8 ? 255 : dtype == MAREY_U16 ? 65535 : 1;
@@ -140,19 +140,19 @@ static double full_alpha(enum marey_dtype dtype)
 
 /* ---- samples ---- */
 
-/* 0..top, rounded; a range of nothing is black, and so is NaN. */
+/* 0..top, rounded; an empty range and NaN are black. */
 static uint32_t sample_of(double value, double low, double high, double top)
 {
     const double share = (value - low) / (high - low);
-    if (!(share > 0)) /* NaN too */
+    if (!(share > 0)) /* includes NaN */
         return 0;
     return (uint32_t)((share < 1 ? share : 1) * top + 0.5);
 }
 
-/* ((x - low) * (255 / (high - low))).astype(uint8), where torch divides by way of the reciprocal. */
+/* ((x - low) * (255 / (high - low))).astype(uint8), where torch multiplies by the reciprocal. */
 static uint8_t truncated_sample(double value, double low, double high, bool is_double)
 {
-    if (!(high > low) || !(value >= low)) /* NaN too */
+    if (!(high > low) || !(value >= low)) /* includes NaN */
         return 0;
     const double scaled = is_double
                               ? (value - low) * (1 / (high - low) * 255)
@@ -198,7 +198,7 @@ static void put_plain(const struct maker *m, const struct marey_image *image, ui
     }
 }
 
-/* Grey becomes RGB by a map, and so that what is drawn into it has its colour. */
+/* Grey becomes RGB through a map, or so that drawings in it have color. */
 static bool wants_map(const struct marey_image_options *o, enum marey_image_type type)
 {
     const bool is_drawn_into = o->n_boxes != 0 || o->n_points != 0 || o->mask.data != NULL;

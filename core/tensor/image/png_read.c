@@ -1,4 +1,4 @@
-/* PNG files of any maker: all colour types and depths, not interlaced. Every byte of them is input. */
+/* Reads PNG files: all color types and depths, not interlaced. Every byte is untrusted. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +13,9 @@ enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGB_ALPHA = 6, N_COLORS }
 struct png {
     uint32_t width, height;
     uint8_t depth, color;
-    const uint8_t *palette; /* three bytes for each colour */
+    const uint8_t *palette; /* three bytes per color */
     uint32_t n_colors;
-    struct marey__buf *packed; /* the IDATs, one after the other */
+    struct marey__buf *packed; /* the IDATs, concatenated */
     bool has_header, has_end;
 };
 
@@ -33,7 +33,7 @@ static marey_status broken(const char *why)
 
 static marey_status take_header(struct png *png, const uint8_t *at, uint32_t len)
 {
-    /* Depths that a colour type may have, added up. */
+    /* Permitted depths of each color type, added up. */
     static const uint8_t depths[N_COLORS] = {
         [GREY] = 1 | 2 | 4 | 8 | 16, [RGB] = 8 | 16, [PALETTE] = 1 | 2 | 4 | 8, [GREY_ALPHA] = 8 | 16, [RGB_ALPHA] = 8 | 16};
     if (len != 13 || png->has_header)
@@ -73,7 +73,7 @@ static marey_status take_chunk(struct png *png, const uint8_t *type, const uint8
         marey__buf_put(png->packed, at, len);
     } else if (memcmp(type, "IEND", 4) == 0) {
         png->has_end = true;
-    } else if ((type[0] & 0x20) == 0) { /* a capital: it may not be passed over */
+    } else if ((type[0] & 0x20) == 0) { /* a capital letter: a critical chunk */
         return broken("it has a part that is not known");
     }
     return MAREY_OK;
@@ -108,7 +108,7 @@ static uint8_t paeth(int left, int up, int corner)
     return (uint8_t)(a <= b && a <= c ? left : b <= c ? up : corner);
 }
 
-/* `above` NULL: the first row. False for a filter that there is not. */
+/* `above` NULL: the first row. False for an unknown filter. */
 static bool undo_filter(uint8_t filter, uint8_t *row, const uint8_t *above, size_t n, size_t pixel)
 {
     if (filter > 4)
@@ -132,7 +132,7 @@ static uint8_t sample_at(const uint8_t *row, size_t x, uint8_t depth)
     return (uint8_t)(row[bit / 8] >> (8 - depth - bit % 8) & ((1 << depth) - 1));
 }
 
-/* False for a colour that the palette has not. */
+/* False for a color that is not in the palette. */
 static bool take_row(const struct png *png, const uint8_t *row, uint32_t n_channels, uint8_t *out)
 {
     const size_t n = (size_t)png->width * n_channels;
@@ -187,7 +187,7 @@ static marey_status make_image(const struct png *png, marey_images **out)
                                      .depth = png->depth == 16 ? 16 : 8};
     if (png->color == PALETTE && png->palette == NULL)
         return broken("its palette is missing");
-    /* Deflate packs to a thousandth at best: what claims more is not worth the memory. */
+    /* Deflate compresses by at most a factor of about 1000: do not allocate for larger claims. */
     if (png->packed->len == 0 || n / 1100 > png->packed->len)
         return broken("its pixels are missing");
     uint8_t *const rows MAREY__FREED = marey__alloc(n);
@@ -223,7 +223,7 @@ static marey_status read_whole(int fd, const char *path, struct marey__buf *byte
         if (n < 0)
             return marey__fail_errno("read %s", path);
         if (n == 0)
-            bytes->len = at; /* it became shorter */
+            bytes->len = at; /* it became smaller */
         at += (size_t)n;
     }
     return bytes->failed ? marey__no_memory() : MAREY_OK;

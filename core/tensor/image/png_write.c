@@ -1,4 +1,7 @@
-/* PNG files: signature, IHDR, texts, IDAT, IEND. An image has one filter, that with the smallest differences in a few rows. */
+/*
+ * Writes PNG files: signature, IHDR, texts, IDAT, IEND. An image has one filter, the one with the smallest differences
+ * in a few sampled rows.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,10 +63,10 @@ static void put_text(struct marey__buf *out, const struct marey_png_text *text)
 struct rows {
     const struct marey_image *image;
     size_t row_bytes, pixel_bytes;
-    uint8_t *current, *above; /* of 16 bits, two rows in the file's order */
+    uint8_t *current, *above; /* for 16 bits: two rows in file byte order */
 };
 
-/* Row `y` as the file has it: 16-bit samples with their high byte first. */
+/* Row `y` in file byte order: 16-bit samples are big-endian. */
 static const uint8_t *row_at(const struct rows *rows, uint32_t y, uint8_t *swapped)
 {
     const uint8_t *row = (const uint8_t *)rows->image->samples + y * rows->row_bytes;
@@ -124,7 +127,7 @@ static enum filter choose_filter(const struct rows *rows, uint8_t *scratch)
     return best;
 }
 
-/* All rows with their filters, which the caller frees; NULL on out of memory. */
+/* All rows with filter bytes, to be freed by the caller; NULL on out of memory. */
 static uint8_t *filter_rows(const struct marey_image *image, size_t *n)
 {
     const size_t row_bytes = marey__image_bytes(image) / image->height;
@@ -195,7 +198,7 @@ marey_status marey_png_pack(const struct marey_image *image, const struct marey_
     MAREY__TRY_MEMORY(!out.failed);
     *bytes = out.data;
     *len = out.len;
-    out.data = NULL; /* it is the caller's */
+    out.data = NULL; /* now owned by the caller */
     return MAREY_OK;
 }
 

@@ -1,4 +1,6 @@
-/* Block by block: the kernel first, a second look where its result asks for one, into the part of a chunk. */
+/*
+ * Compares block by block into the result of a chunk: first with a kernel, then exactly if its result requires that.
+ */
 #include <assert.h>
 #include <float.h>
 #include <math.h>
@@ -6,7 +8,7 @@
 
 #include "tensor/kernels/internal.h"
 
-/* Which of the worst elements to look for in a block. */
+/* Which of the worst elements to search for in a block. */
 struct wanted {
     bool wrong, abs, rel, ulp;
 };
@@ -26,7 +28,7 @@ static float f32_abs(float x)
 static uint32_t f32_pattern(const float *values, const uint32_t *patterns, size_t i)
 {
     (void)values;
-    /* cppcheck takes both inclusions below for one, and so the second one's NULL for this. */
+    /* cppcheck confuses the two inclusions below, and takes the second one's NULL for this. */
     /* cppcheck-suppress ctunullpointer */
     return patterns[i];
 }
@@ -93,7 +95,7 @@ struct expanded {
     uint32_t patterns_a[MAREY__BLOCK_PARTS], patterns_b[MAREY__BLOCK_PARTS];
 };
 
-/* Parts of a type as values of the common one, which has at most 32 bits and holds them all. */
+/* Expands parts to the common type, which has at most 32 bits and represents all of them. */
 static void expand_side(const struct marey__compare *job, const struct marey__dtype *type,
                         const unsigned char *from, size_t n, float *values, uint32_t *patterns)
 {
@@ -135,7 +137,7 @@ static void widen(const struct marey__compare *job, const void *a, const void *b
 
 /* ---- with care ---- */
 
-/* Part `k` of an element, exactly. A real number has an imaginary part of 0. */
+/* Part `k` of an element, exactly. The imaginary part of a real number is 0. */
 static long double part_at(const struct marey__dtype *type, const unsigned char *element, unsigned k)
 {
     double parts[2] = {0};
@@ -172,7 +174,7 @@ static void carefully_mixed(const struct marey__compare *job, const unsigned cha
     }
 }
 
-/* Compare; with `wanted`, look for these in a block that a kernel has compared. */
+/* Compares; with `wanted`, searches for these in a block that a kernel has compared. */
 static void exactly_32(const struct marey__compare *job, const void *a, const void *b, size_t n,
                        uint64_t first, struct wanted *wanted, struct marey__diff_part *part)
 {
@@ -244,7 +246,7 @@ void marey__compare_find(const struct marey__compare *job, struct marey__diff_pa
 
 /* ---- by kernels ---- */
 
-/* Whether squares of numbers up to `most`, and their sums, keep their digits in the type itself. */
+/* Whether squares of numbers up to `most`, and their sums, are accurate in the type itself. */
 static bool squares_fit(enum marey__form form, double most)
 {
     return form == MAREY__FORM_F64 ? most == 0 || (most >= 0x1p-450 && most <= 0x1p500)
@@ -268,7 +270,7 @@ static void add_block(const struct marey__block_diff *block, size_t n_parts, uin
         part->sums[k] += block->sums[k];
 }
 
-/* A block without a difference, if it is one. */
+/* Adds a block without a difference; false if it has one. */
 static bool add_equal(const struct marey__compare *job, const struct marey__block_pair *pair,
                       struct marey__diff_part *part)
 {
@@ -286,7 +288,7 @@ static bool add_equal(const struct marey__compare *job, const struct marey__bloc
     return true;
 }
 
-/* One element of which a side is not finite; the same as one() of compare_floats.h says of it. */
+/* One element with a non-finite side; same results as one() of compare_floats.h. */
 static void compare_nonfinite(const struct marey__compare *job, float a, float b,
                               struct marey__diff_part *part)
 {
@@ -306,8 +308,8 @@ static void compare_nonfinite(const struct marey__compare *job, float a, float b
 }
 
 /*
- * Take the elements that are not finite out of a block of single parts: they are compared here, and the kernels see zeroes.
- * How many there were. A wrong one gives the block, for one before it may be wrong that is finite.
+ * Compares the non-finite elements of a block of single parts, and replaces them by zeros for the kernels. Returns how
+ * many. A wrong one records only the block, because an earlier finite one may be wrong too.
  */
 static size_t take_out(const struct marey__compare *job, struct expanded *e, size_t n,
                        uint64_t first, struct marey__diff_part *part)
@@ -316,7 +318,7 @@ static size_t take_out(const struct marey__compare *job, struct expanded *e, siz
     size_t n_out = 0;
     marey__diff_part_init(&out);
     for (size_t i = 0; i < n; i++) {
-        /* 0 times what is not finite is NaN. */
+        /* 0 times a non-finite number is NaN. */
         if (e->values_a[i] * 0 + e->values_b[i] * 0 == 0)
             continue;
         compare_nonfinite(job, e->values_a[i], e->values_b[i], &out);
@@ -330,7 +332,7 @@ static size_t take_out(const struct marey__compare *job, struct expanded *e, siz
     return n_out;
 }
 
-/* False when it takes care. `*is_equal` says what to expect of the next block. */
+/* False if the block needs the exact functions. `*is_equal` predicts whether the next block is equal. */
 static bool add_by_kernels(const struct marey__compare *job, struct marey__block_pair *pair,
                            uint64_t first, bool *is_equal, struct marey__diff_part *part)
 {
@@ -373,7 +375,7 @@ static struct marey__block_pair pair_of(const struct marey__block_pair *pair,
     return inner;
 }
 
-/* A block of single parts, some of which are not finite. */
+/* A block of single parts, some of them non-finite. */
 static bool add_cleaned(const struct marey__compare *job, const struct marey__block_pair *pair,
                         uint64_t first, struct marey__diff_part *part)
 {
@@ -430,7 +432,7 @@ static bool add_fast(const struct marey__compare *job, struct marey__block_pair 
 
 /* ---- bits ---- */
 
-/* Elements whose bytes differ. Of two types, none is as the other. */
+/* Counts elements whose bytes differ; of different types, all do. */
 static void count_bits(const struct marey__compare *job, const unsigned char *a,
                        const unsigned char *b, size_t n, uint64_t first,
                        struct marey__diff_part *part)
@@ -448,7 +450,7 @@ static void count_bits(const struct marey__compare *job, const unsigned char *a,
 
 /* ---- chunks ---- */
 
-/* A tolerance in places, where the kernels have them. */
+/* A tolerance in ulps, shifted as in the kernels. */
 static uint64_t shifted(const struct marey__compare *job)
 {
     const uint64_t ulp = job->tolerance.ulp;

@@ -1,9 +1,9 @@
 /*
- * One block of floats, element by element, whatever they are: NaN, infinite, huge. Included with
+ * One block of floats, element by element, with any values: NaN, infinite, huge. Included with
  *
  *   REAL, WIDE   the type, and a wider one for sums
  *   BITS         an unsigned integer of its width
- *   FN(name)     the name of what is made here
+ *   FN(name)     the names of the functions defined here
  *   NO_FIND      defined: no search in blocks that a kernel has compared
  */
 
@@ -12,12 +12,12 @@ struct FN(side) {
     BITS pattern;
 };
 
-/* What the parts of one element say together. */
+/* The combined result of an element's parts. */
 struct FN(verdict) {
     bool is_wrong, is_unequal, is_nan_a, is_nan_b, is_hopeless;
 };
 
-/* Numbers of the type from one to the other; through zero, whose two patterns are one number. */
+/* The number of values between two numbers; through zero, whose two patterns are one number. */
 static BITS FN(apart)(BITS a, BITS b)
 {
     const BITS sign = (BITS)1 << (8 * sizeof(BITS) - 1);
@@ -25,13 +25,13 @@ static BITS FN(apart)(BITS a, BITS b)
     return (a ^ b) & sign ? size_a + size_b : size_a > size_b ? size_a - size_b : size_b - size_a;
 }
 
-/* |a - b| / |b|: infinite where only b is 0. */
+/* |a - b| / |b|: infinite if only b is 0. */
 static REAL FN(ratio)(REAL distance, REAL reference)
 {
     return distance != 0 ? distance / reference : 0;
 }
 
-/* Both are finite: how far are they apart? Numbers that differ are apart by one at least, also between two patterns. */
+/* The distance of two finite numbers. Different numbers are at least one apart, also between two patterns. */
 static void FN(measure)(const struct marey__compare *job, struct FN(side) a, struct FN(side) b,
                         uint64_t index, struct FN(verdict) * verdict, struct marey__diff_part *part)
 {
@@ -125,14 +125,14 @@ static bool FN(is_wrong)(const struct marey__compare *job, REAL a, REAL b, BITS 
            (uint64_t)(apart >> job->pattern_shift) > job->tolerance.ulp;
 }
 
-/* An element's number, once it is found. */
+/* Records the index of an element that was found. */
 static void FN(found)(bool *wanted, uint64_t index, struct marey__where *at)
 {
     *wanted = false;
     *at = (struct marey__where){index, false};
 }
 
-/* Set what is asked for to the first element with the worst value. Most elements cost one multiplication per question. */
+/* Sets requested results to the first element with the worst value. Most elements cost one multiplication per request. */
 static void FN(find)(const struct marey__compare *job, const REAL *a, const REAL *b,
                      const BITS *patterns_a, const BITS *patterns_b, size_t n, uint64_t first,
                      struct wanted *wanted, struct marey__diff_part *part)

@@ -1,10 +1,10 @@
-/* Blocks of integers, exactly: 64 bits and their differences do not fit a float. */
+/* Blocks of integers, exactly: 64-bit integers and their differences do not fit a float. */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/kernels/internal.h"
 
-/* Holds every int64, every uint64 and their differences. */
+/* Represents every int64, every uint64 and their differences. */
 __extension__ typedef __int128 wide_int;
 
 #define READ(TYPE)                                                                                 \
@@ -50,7 +50,7 @@ static wide_int magnitude(wide_int x)
     return x < 0 ? -x : x;
 }
 
-/* Whether `distance` is within the tolerance, which is rounded down to an integer first: nothing lies between. */
+/* Whether `distance` is within the tolerance, which may be rounded down to an integer without loss. */
 static bool is_allowed(const struct marey_tolerance *tolerance, wide_int distance, wide_int reference)
 {
     const double allowed = tolerance->abs + tolerance->rel * (double)reference;

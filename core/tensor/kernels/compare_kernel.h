@@ -2,22 +2,22 @@
  * Comparing a block, for one kind of vector. Included with
  *
  *   V(name)       a type or function of the vectors: s_name of float32, d_name of float64
- *   LANES         numbers in a vector
+ *   LANES         numbers per vector
  *   REAL, BITS    the type of a number, and an unsigned integer of its width
- *   READ          from memory to a struct V(side)
- *   ADD_UP_WIDE   products of two vectors, into sums in float64
- *   ADD_WIDE      a vector, into a sum in float64
+ *   READ          loads a struct V(side)
+ *   ADD_UP_WIDE   adds products of two vectors to sums in float64
+ *   ADD_WIDE      adds a vector to a sum in float64
  *
- * Sums in float32 are added to sums in float64 after RUN vectors, before rounding can add up.
+ * Sums in float32 are added to sums in float64 after RUN vectors, before rounding errors accumulate.
  */
 
-/* The numbers of one side: values, and the patterns of their own type. */
+/* The numbers of one side: values, and bit patterns of their own type. */
 struct V(side) {
     V(v) value;
     V(i) pattern;
 };
 
-/* Everything that goes on from vector to vector. */
+/* State carried from vector to vector. */
 struct V(running) {
     V(i) max_d, max_a, max_b, ulp;
     V(v) excess;
@@ -26,7 +26,7 @@ struct V(running) {
     d_v wide_a, wide_b, wide_abs, wide_aa, wide_bb, wide_ab, wide_dd;
 };
 
-/* What was summed up in the type itself, into the wide sums. */
+/* Adds the sums in the type itself to the wide sums. */
 INLINE void V(flush)(struct V(running) * r)
 {
 #define FLUSH(sum, SUM)                                                                            \
@@ -64,7 +64,7 @@ INLINE void V(add_up_wide)(struct V(running) * r, d_v a, d_v b)
     r->wide_dd = d_sum_product(d, d, r->wide_dd);
 }
 
-/* Elements of two parts count when either is set. */
+/* Elements of two parts count if either is set. */
 INLINE uint32_t V(count)(uint32_t lanes, const bool in_pairs)
 {
     return (uint32_t)__builtin_popcount(in_pairs ? (lanes | lanes >> 1) & 0x5555 : lanes);
@@ -128,7 +128,7 @@ INLINE void V(finish)(const struct V(running) * r, struct marey__block_diff *out
 #undef FINISH
 }
 
-/* The last numbers of a block, followed by zeroes: these are equal, agree, and add nothing. */
+/* The last numbers of a block, padded with zeros: these are equal, agree, and add nothing. */
 struct V(rest) {
     REAL a[LANES], b[LANES];
     uint32_t patterns_a[LANES], patterns_b[LANES];
@@ -181,7 +181,7 @@ INLINE void V(compare)(const struct marey__block_pair *pair, const int form, con
 
 /* ---- relative differences: a second look, at the few blocks that may have a larger one ---- */
 
-/* Infinite where b is 0 and a is not; 0 / 0 would be NaN, and larger than all as bits. */
+/* Infinite if b is 0 and a is not; 0 / 0 would be NaN, whose bits are larger than all others. */
 INLINE V(i) V(rel_step)(V(i) most, V(v) a, V(v) b)
 {
     const V(i) distance = V(magnitude)((V(i))(a - b)), reference = V(magnitude)((V(i))b);

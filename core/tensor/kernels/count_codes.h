@@ -1,9 +1,12 @@
-/* How often each byte occurs in a block. Tensors have few exponents: whole vectors are compared, the rare ones one by one. */
+/*
+ * Counts how often each byte occurs in a block. Tensors have few exponents: frequent ones are counted by comparing
+ * whole vectors, rare ones one by one.
+ */
 
-/* Codes counted in one pass, and passes at most. */
+/* Codes counted per pass, and the maximum of passes. */
 enum { PER_PASS = 5, MAX_PASSES = 4 };
 
-/* The codes from `top` down, of `n` bytes that fill vectors; how many there were. Memory is asked for what lies `ahead`. */
+/* Counts the codes from `top` down in `n` bytes (whole vectors). Returns the number counted. Prefetches memory at `ahead`. */
 static uint32_t count_some(const uint8_t *codes, size_t n, uint8_t top, const char *ahead,
                            uint64_t *counts)
 {
@@ -12,7 +15,7 @@ static uint32_t count_some(const uint8_t *codes, size_t n, uint8_t top, const ch
     uint32_t sum = 0;
     for (size_t i = 0; i < n;) {
         b_v n0 = b_set(0), n1 = n0, n2 = n0, n3 = n0, n4 = n0;
-        /* No more than 128 vectors, for a byte counts up to 255. */
+        /* At most 128 vectors, because byte counters overflow at 255. */
         for (const size_t stop = i + 128 * VECTOR_BYTES < n ? i + 128 * VECTOR_BYTES : n; i < stop;
              i += VECTOR_BYTES) {
             const b_v x = b_load(codes + i);
@@ -34,10 +37,10 @@ static uint32_t count_some(const uint8_t *codes, size_t n, uint8_t top, const ch
     return sum;
 }
 
-/* The codes from 1 up to `limit`, of which there are many. */
+/* Counts the codes from 1 to `limit`, which are frequent. */
 static uint32_t count_one_by_one(const uint8_t *codes, size_t n, uint8_t limit, uint64_t *counts)
 {
-    /* Four tables: a count that is stored cannot be read again at once. */
+    /* Four tables: a counter that was just stored cannot be loaded again immediately. */
     uint32_t tables[4][256] = {{0}}, sum = 0;
     for (size_t i = 0; i < n; i += 4)
         for (size_t k = 0; k < 4; k++)
@@ -50,7 +53,7 @@ static uint32_t count_one_by_one(const uint8_t *codes, size_t n, uint8_t limit, 
     return sum;
 }
 
-/* The same of which there are few. */
+/* The same for infrequent codes. */
 static uint32_t count_few(const uint8_t *codes, size_t n, uint8_t limit, uint64_t *counts)
 {
     uint32_t sum = 0;
@@ -62,8 +65,8 @@ static uint32_t count_few(const uint8_t *codes, size_t n, uint8_t limit, uint64_
     return sum;
 }
 
-/* `most` is the largest of `n`, and at least `n_zero` are 0; there is room after them to fill a vector.
- * Memory would be idle meanwhile: it is asked for what comes `next`. */
+/* `most` is the largest of `n` codes, and at least `n_zero` are 0; there is room after them to fill a vector.
+   Prefetches `next`, because memory would be idle meanwhile. */
 static void count_codes(uint8_t *codes, size_t n, uint8_t most, uint32_t n_zero, const char *next,
                         uint64_t *counts)
 {

@@ -2,10 +2,10 @@
 #include "tensor/kernels/internal.h"
 #include "tensor/kernels/vector.h"
 
-/* Bytes ahead of what is being read that are asked for: memory answers later than a core can wait for. */
+/* Prefetch distance in bytes, to hide memory latency. */
 #define AHEAD 2048
 
-/* Bytes of a number. */
+/* Bytes per number. */
 #define SIZE_OF(form)                                                                              \
     ((form) == MAREY__FORM_F64                                     ? 8u                            \
      : (form) == MAREY__FORM_F32 || (form) == MAREY__FORM_EXPANDED ? 4u                            \
@@ -49,7 +49,7 @@ static void hash_end(const struct marey__hash_state *state, struct marey_digest 
 }
 #endif
 
-/* Vectors whose sums are kept in the type itself; where it ends that begins with number i. */
+/* Vectors whose sums stay in the type itself; the end of the run that begins at number i. */
 #define RUN 32
 #define STOP(i, n) ((i) + RUN * (size_t)(LANES) < (n) ? (i) + RUN * (size_t)(LANES) : (n))
 
@@ -64,7 +64,7 @@ INLINE double total(d_v x)
     return sum;
 }
 
-/* As store_codes has them. */
+/* As in store_codes. */
 INLINE uint8_t code_of_double(double x)
 {
     uint64_t bits;

@@ -1,4 +1,4 @@
-/* The kernels for processors with AVX2, FMA and F16C, compiled with flags of their own. */
+/* The kernels for AVX2, FMA and F16C, compiled with separate flags. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* The kernels for processors with AVX-512 (F, BW, DQ, VL), compiled with flags of their own. */
+/* The kernels for AVX-512 (F, BW, DQ, VL), compiled with separate flags. */
 #include <stddef.h>
 #include <stdint.h>
 

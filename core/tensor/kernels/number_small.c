@@ -1,4 +1,4 @@
-/* Floating numbers of 16 bits and fewer: there are so few that each has its text in a table. */
+/* Floats of 16 bits and fewer: there are so few that a table has the text of each. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -15,7 +15,7 @@ bool marey__is_small(enum marey_dtype dtype)
 
 double marey__small_value(enum marey_dtype dtype, uint16_t bits)
 {
-    float values[2] = {NAN, NAN}; /* of half a byte: with the other half, which is 0 */
+    float values[2] = {NAN, NAN}; /* for a half byte: including the other half, which is 0 */
     if (marey__is_small(dtype))
         marey__widen(dtype, &bits, dtype == MAREY_F4_E2M1X2 ? 2 : 1, values);
     return values[0];
@@ -39,7 +39,7 @@ static void put_text(struct marey__small_text *out, const struct marey__dtype *t
     char text[MAREY__NUMBER_ROOM];
     if (!isfinite(value))
         return;
-    /* In a type of powers of two 1e+03 would identify 1024, which would confuse readers. */
+    /* In a type of powers of two 1e+03 would identify 1024, but would confuse readers. */
     const bool is_plain = value == 0 || type->part == MAREY_F8_E8M0FNU;
     const char *const end =
         is_plain ? marey__f32_text(text, (float)value) : put_value(text, type, value);
@@ -60,15 +60,15 @@ static struct marey__small_text *make(enum marey_dtype dtype)
 
 const struct marey__small_text *marey__small_texts(enum marey_dtype dtype)
 {
-    static struct marey__small_text *_Atomic made[MAREY_N_DTYPES]; /* each stored once; never freed */
+    static struct marey__small_text *_Atomic made[MAREY_N_DTYPES]; /* each stored once, never freed */
     if (!marey__is_small(dtype))
         return NULL;
-    /* Acquire: meets the release of the exchange, so that the texts are seen with the pointer. */
+    /* Acquire: pairs with the release of the exchange, so that the texts are complete. */
     struct marey__small_text *texts = atomic_load_explicit(&made[dtype], memory_order_acquire);
     if (texts != NULL)
         return texts;
     struct marey__small_text *const mine = make(dtype);
-    /* No lock, which a forked child might find taken: of several that make one, the first stays. */
+    /* Lock-free, because a forked child could inherit a held lock: if several threads make one, the first wins. */
     if (mine == NULL || atomic_compare_exchange_strong_explicit(
                             &made[dtype], &texts, mine, memory_order_acq_rel, memory_order_acquire))
         return mine;

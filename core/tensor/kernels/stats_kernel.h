@@ -1,9 +1,9 @@
 /*
- * Statistics of a block, for one kind of vector; what is defined before compare_kernel.h is included is used here too.
+ * Statistics of a block, for one kind of vector; uses the same definitions as compare_kernel.h.
  *
- *   V(store_codes)   the exponents of a vector, a byte each
+ *   V(store_codes)   stores the exponents of a vector, a byte each
  *   CODE_OF(x)       the same of one number
- *   SQUARES_FIT(x)   whether squares of numbers up to x keep their digits in the type itself
+ *   SQUARES_FIT(x)   whether squares of numbers up to x are accurate in the type itself
  */
 
 struct V(stats) {
@@ -59,7 +59,7 @@ INLINE bool V(stats)(const void *from, size_t n, const int form, struct marey__b
     const size_t size = SIZE_OF(form);
     const char *p = from;
     uint8_t codes[MAREY__BLOCK_CODES] __attribute__((aligned(64)));
-    /* The rest of the last vector is filled with the first number, whose distance is 0. */
+    /* The last vector is padded with the first number, whose distance is 0. */
     unsigned char rest[LANES * sizeof(REAL)];
     for (size_t i = 0; i < LANES; i++)
         memcpy(rest + i * size, p, size);
@@ -85,7 +85,7 @@ INLINE bool V(stats)(const void *from, size_t n, const int form, struct marey__b
     V(stats_flush)(&r);
     V(stats_finish)(&r, out);
     const double most = -out->min > out->max ? -out->min : out->max;
-    /* Where a number is not finite, neither are the sums. */
+    /* If a number is not finite, neither are the sums. */
     if (!__builtin_isfinite(out->sum) || !__builtin_isfinite(out->squares) || !SQUARES_FIT(most))
         return false;
     count_codes(codes, n, CODE_OF(most), out->n_zero, p + n * size, counts);

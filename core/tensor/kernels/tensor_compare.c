@@ -1,4 +1,4 @@
-/* Comparing two tensors: which arithmetic, block by block, and what the parts come to. */
+/* Compares two tensors: chooses the arithmetic, compares blocks, and combines the results. */
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ void marey__diff_part_add(struct marey__diff_part *into, const struct marey__dif
         into->sums[k] += later->sums[k];
 }
 
-/* The least float above, in the arithmetic of the type: `value` itself was rounded, perhaps down. */
+/* The next larger float in the type's arithmetic, because `value` itself may have been rounded down. */
 static double next_up(const struct marey__compare *job, double value)
 {
     if (job->common == MAREY_F64 || job->common == MAREY_DTYPE_NONE)
@@ -90,14 +90,14 @@ static void finish(const struct marey__compare *job, const struct marey__diff_pa
 
 /* ---- settling what is compared ---- */
 
-/* Significant bits of the numbers of a type; the lowest signed integer is a power of two and needs one only. */
+/* Significant bits of a type's numbers; the lowest signed integer is a power of two and needs only one. */
 static unsigned digits_of(const struct marey__dtype *type)
 {
     return type->kind == MAREY__IS_FLOAT ? type->digits
                                          : type->part_bits - (type->kind == MAREY__IS_SIGNED);
 }
 
-/* A type that holds every number of both; up to 24 significant bits it is float32. NONE: integers, or neither float fits. */
+/* A type that represents all numbers of both: float32 up to 24 significant bits. NONE: integers, or neither suffices. */
 static enum marey_dtype common_type(const struct marey__dtype *a, const struct marey__dtype *b)
 {
     if (a->n_parts != b->n_parts || (a->kind != MAREY__IS_FLOAT && b->kind != MAREY__IS_FLOAT))
@@ -169,7 +169,7 @@ static marey_status prepare(const struct marey_tensor *a, const struct marey_ten
     job->block_elements = MAREY__BLOCK_PARTS / job->n_parts;
     job->n = marey_tensor_count(a);
     job->tolerance = *tolerance;
-    /* In the type's own arithmetic it would be infinite, and so many times 0 is NaN. */
+    /* In the type's own arithmetic it would be infinite, and infinity times 0 is NaN. */
     const double most =
         job->common == MAREY_F64 || job->common == MAREY_DTYPE_NONE ? DBL_MAX : FLT_MAX;
     job->tolerance.abs = MAREY__MIN(tolerance->abs, most);
@@ -187,7 +187,7 @@ static bool cannot_read(const struct marey__tensor_view *view)
     return view->file != NULL && atomic_load_explicit(&view->file->error, memory_order_relaxed) != 0;
 }
 
-/* The rest of a file that is truncated need not be compared. */
+/* Stop comparing after a read error. */
 static bool has_failed(const struct marey__compare *job)
 {
     return cannot_read(&job->a) || cannot_read(&job->b);
@@ -195,7 +195,7 @@ static bool has_failed(const struct marey__compare *job)
 
 /* ---- threads ---- */
 
-/* Chunks whose sums wait for earlier ones; a thread that is further ahead waits. */
+/* Chunks whose sums wait for earlier ones; a thread further ahead waits. */
 enum { MAX_WAITING = 128 };
 
 /* `lock` guards all but `job`. */
@@ -203,14 +203,14 @@ struct crew {
     const struct marey__compare *job;
     uint64_t n_chunks, chunk_elements;
     pthread_mutex_t lock;
-    pthread_cond_t moved;   /* when `n_added` grew */
-    uint64_t next, n_added; /* chunks given out, and added to `whole` */
+    pthread_cond_t moved;   /* signaled when `n_added` grows */
+    uint64_t next, n_added; /* chunks taken, and added to `whole` */
     struct marey__diff_part whole;
-    struct marey__diff_part waiting[MAX_WAITING]; /* by number, as far as there is room */
+    struct marey__diff_part waiting[MAX_WAITING]; /* ring buffer by chunk number */
     bool is_done[MAX_WAITING];
 };
 
-/* The next chunk, once there is a place for its sums; false when there is none. */
+/* Takes the next chunk, once there is a slot for its sums; false at the end. */
 static bool take_chunk(struct crew *crew, uint64_t *chunk)
 {
     MAREY__HOLD(&crew->lock);
@@ -222,7 +222,7 @@ static bool take_chunk(struct crew *crew, uint64_t *chunk)
     return is_one;
 }
 
-/* Sums are added in order, by the thread that brings the missing one. */
+/* Sums are added in order, by the thread that provides the missing one. */
 static void give_part(struct crew *crew, uint64_t chunk, const struct marey__diff_part *part)
 {
     MAREY__HOLD(&crew->lock);
@@ -267,7 +267,7 @@ static void compare_together(const struct marey__compare *job, uint64_t n_chunks
     *whole = crew.whole;
 }
 
-/* The same in this thread. */
+/* Single-threaded. */
 static void compare_alone(const struct marey__compare *job, struct marey__diff_part *whole)
 {
     const uint64_t step = (uint64_t)job->block_elements * MAREY__CHUNK_BLOCKS;

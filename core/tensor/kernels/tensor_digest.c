@@ -6,7 +6,7 @@ uint64_t marey_digest_blocks(uint64_t n_bytes)
     return n_bytes == 0 ? 1 : (n_bytes - 1) / MAREY_DIGEST_BLOCK + 1;
 }
 
-/* One block, which may have to be gathered piece by piece. */
+/* One block, which may have to be gathered in pieces. */
 static void digest_block(const struct marey__kernels *kernels, const struct marey__tensor_view *view,
                          uint64_t first_byte, size_t n_bytes, struct marey_digest *out)
 {
@@ -40,7 +40,7 @@ marey_status marey_tensor_digest(const struct marey_tensor *tensor, struct marey
     marey__tensor_view_of(tensor, &view);
     const uint64_t n_bytes = marey_tensor_bytes(tensor), n_blocks = marey_digest_blocks(n_bytes);
     struct marey__hash_state state;
-    struct marey_digest digest = {{0}}; /* of the last block; no bytes are one too */
+    struct marey_digest digest = {{0}}; /* of the last block; no bytes are one block too */
     kernels->hash_begin(&state);
     for (uint64_t i = 0; i < n_blocks; i++) {
         const uint64_t first = i * MAREY_DIGEST_BLOCK;

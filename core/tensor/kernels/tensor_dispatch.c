@@ -1,4 +1,4 @@
-/* Which kernels: the best that the processor and the system take. */
+/* Chooses the best kernels that the CPU and the operating system support. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 static bool has_avx2(void)
 {
 #ifdef __x86_64__
-    /* F16C came before AVX2, and clang has no name for it here. */
+    /* Every CPU with AVX2 has F16C, for which clang has no name here. */
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("popcnt");
 #else
@@ -25,7 +25,7 @@ static bool has_avx512(void)
 #endif
 }
 
-/* The best first. */
+/* Best first. */
 static const struct {
     const struct marey__kernels *kernels;
     bool (*is_here)(void);
@@ -37,7 +37,7 @@ static const struct {
     {&marey__kernels_plain, NULL},
 };
 
-/* Set by the first call; concurrent first calls store the same, so relaxed order will do. */
+/* Set by the first call; concurrent first calls store the same value, so relaxed order suffices. */
 static const struct marey__kernels *_Atomic chosen;
 
 static const struct marey__kernels *choose(const char *name)

@@ -1,10 +1,10 @@
-/* The types of elements: one table, and the names by which others know them. */
+/* The element types: one table, and their names in other software. */
 #include <string.h>
 #include <strings.h>
 
 #include "tensor/kernels/internal.h"
 
-/* The name of the constant is one that marey_dtype_find() knows, too. */
+/* marey_dtype_find() accepts the name of the constant, too. */
 #define TYPE(ID, NAME, SIZE, N_PARTS, PART_BITS, KIND, PART)                                       \
     .id = #ID, .name = NAME, .size = (SIZE), .n_parts = (N_PARTS), .part_bits = (PART_BITS),       \
     .kind = (KIND), .part = MAREY_##PART
@@ -60,7 +60,7 @@ static const struct marey__dtype types[MAREY_N_DTYPES] = {
     HALVES(U4X2, "uint4x2", UNSIGNED, 0),
 };
 
-/* Names besides those of the table; letters of either case. safetensors writes them in capitals. */
+/* More names, in either case. safetensors uses capitals. */
 static const struct {
     const char *name;
     enum marey_dtype dtype;
@@ -90,7 +90,7 @@ size_t marey_dtype_size(enum marey_dtype dtype)
     return type != NULL ? type->size : 0;
 }
 
-/* The type by numpy's letters, which follow the byte order. Big-endian numbers are not supported. */
+/* The type for numpy's code after the byte order. Big-endian numbers are not supported. */
 static enum marey_dtype find_numpy(const char *name)
 {
     if (name[0] != '>' && strcmp(name + 1, "c4") == 0)

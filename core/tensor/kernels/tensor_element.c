@@ -51,7 +51,7 @@ char *marey__part_text(const struct marey__dtype *type, const struct marey__smal
     return out + texts[bits].len;
 }
 
-/* Room for one part, with a NUL. */
+/* Room for one part with its NUL. */
 enum { PART_TEXT = MAREY__NUMBER_ROOM + 1 };
 
 /* Floats without their ".0": the type is known. */

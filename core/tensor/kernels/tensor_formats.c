@@ -1,4 +1,4 @@
-/* Floats of 4 to 32 bits: what their bits mean, and how wider ones are rounded to them. */
+/* Floats of 4 to 32 bits: decoding, and rounding wider ones to them. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -7,14 +7,13 @@
 
 enum { NONE = 0 };
 
-/* A sign, an exponent, a fraction; what the largest patterns mean differs. */
+/* A sign, an exponent, a fraction; the meaning of the largest patterns differs. */
 struct format {
     uint8_t bits, n_fraction;
     int16_t min_exponent;
-    uint16_t max_finite; /* the largest magnitude, as bits */
-    uint16_t nan,
-        infinity; /* as bits; NONE: it has none, and what is too large is NaN, or the largest */
-    bool is_fnuz; /* the pattern of -0 is its only NaN */
+    uint16_t max_finite;    /* as bits */
+    uint16_t nan, infinity; /* as bits; NONE: no infinity, larger values become NaN or the maximum */
+    bool is_fnuz;           /* the pattern of -0 is its only NaN */
 };
 
 /* NULL for other types. */
@@ -50,7 +49,7 @@ static float value_of(const struct format *f, uint32_t raw)
     return raw & sign ? -value : value;
 }
 
-/* All numbers of the types of a byte and less. */
+/* All numbers of the types with at most 8 bits. */
 static float tables[MAREY_N_DTYPES][256];
 
 static void make_tables(void)
@@ -84,7 +83,7 @@ static float f16_value(uint32_t raw)
     const uint32_t sign = (raw & 0x8000) << 16, rest = raw & 0x7fff;
     if (rest >= 0x7c00)
         return float_of_bits(sign | 0x7f800000 | (rest & 0x3ff) << 13);
-    /* Both exponents moved to where float32 has them; a multiplication then sets denormals right, and nothing else. */
+    /* Both exponents are moved to float32's position; the multiplication then corrects the bias, also for denormals. */
     return float_of_bits(sign | rest << 13) * 0x1p112f;
 }
 
@@ -212,7 +211,7 @@ void marey__patterns(enum marey_dtype part, const void *from, size_t n, uint32_t
 
 unsigned marey__pattern_shift(enum marey_dtype part)
 {
-    /* Powers of two have no sign: their eight bits are all magnitude. */
+    /* Powers of two have no sign: all eight bits are magnitude. */
     return part == MAREY_F8_E8M0FNU ? 23 : 32u - marey__dtype_get(part)->part_bits;
 }
 
@@ -223,13 +222,12 @@ static uint32_t narrow_e8m0(double value)
     if (!(value > 0) || isinf(value))
         return value == 0 ? 0 : 0xff;
     int exponent;
-    const double fraction = frexp(value, &exponent); /* from 0.5 up to 1 */
-    const int power =
-        exponent - 1 + (fraction >= 0.75); /* half way goes up, as torch and ml_dtypes have it */
+    const double fraction = frexp(value, &exponent);     /* in [0.5, 1) */
+    const int power = exponent - 1 + (fraction >= 0.75); /* ties go up, as in torch and ml_dtypes */
     return power < -127 ? 0 : power > 127 ? 0xff : (uint32_t)(power + 127);
 }
 
-/* Infinity, where the type has one. e4m3fn takes its largest number unless it was infinite, others NaN, as torch does. */
+/* Infinity, if the type has one. Otherwise e4m3fn takes its maximum for a finite value, others NaN, as in torch. */
 static uint32_t too_large(const struct format *f, uint32_t sign, bool is_infinite)
 {
     if (f->infinity != NONE)
@@ -254,7 +252,7 @@ uint32_t marey__narrow(enum marey_dtype part, double value)
         (void)frexp(value, &exponent);
         const int least = f->min_exponent - f->n_fraction;
         const int quantum = value == 0 ? least : MAREY__MAX(exponent - 1 - f->n_fraction, least);
-        /* Past a power of two the count of quanta runs over into the exponent's bits, as it should. */
+        /* At a power of two the count of quanta carries into the exponent, as it should. */
         const double quanta = rint(ldexp(fabs(value), -quantum));
         const double bits = ldexp((double)(quantum - least), f->n_fraction) + quanta;
         magnitude = bits > f->max_finite ? f->max_finite + 1u : (uint32_t)bits;

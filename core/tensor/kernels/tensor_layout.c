@@ -1,11 +1,11 @@
-/* Sizes and strides: whether they make sense, and how elements are copied into row-major order. */
+/* Sizes and strides: validating them, and copying elements into row-major order. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tensor/kernels/internal.h"
 
-/* |n * m| + *sum into *sum; false beyond 63 bits. */
+/* Adds |n * m| to *sum; false beyond 63 bits. */
 static bool add_product(uint64_t n, uint64_t m, uint64_t *sum)
 {
     uint64_t product;
@@ -18,7 +18,7 @@ static uint64_t magnitude(int64_t x)
     return x < 0 ? -(uint64_t)x : (uint64_t)x;
 }
 
-/* Whether the distance of its elements, in bytes, fits into 63 bits. */
+/* Whether the distance between its elements, in bytes, fits into 63 bits. */
 static bool reach_fits(const struct marey_tensor *tensor, size_t size)
 {
     uint64_t reach = 1;
@@ -145,7 +145,7 @@ static void layout_of(const struct marey_tensor *tensor, struct marey__layout *o
     }
 }
 
-/* Elements of one row, `stride` bytes apart. */
+/* Copies one row of elements, `stride` bytes apart. */
 static void copy_row(const unsigned char *from, int64_t stride, size_t size, uint64_t n,
                      unsigned char *to)
 {
@@ -153,7 +153,7 @@ static void copy_row(const unsigned char *from, int64_t stride, size_t size, uin
         memcpy(to, from, n * size);
         return;
     }
-    /* A copy of a length that is known here is one load and one store. */
+    /* A copy of constant length is one load and one store. */
 #define COPY(SIZE)                                                                                 \
     case SIZE:                                                                                     \
         for (uint64_t i = 0; i < n; i++)                                                           \
@@ -171,7 +171,7 @@ static void copy_row(const unsigned char *from, int64_t stride, size_t size, uin
 #undef COPY
 }
 
-/* `n` elements of `size` bytes from row-major number `first` on. */
+/* Copies `n` elements of `size` bytes from row-major index `first`. */
 static void layout_copy(const struct marey__layout *layout, const void *data, size_t size,
                         uint64_t first, uint64_t n, void *out)
 {
@@ -190,7 +190,7 @@ static void layout_copy(const struct marey__layout *layout, const void *data, si
         copy_row(from, layout->strides[last], size, run, to);
         to += run * size;
         n -= run;
-        /* Forward to the next row: each axis that is through starts again and moves the one before it. */
+        /* Advances to the next row: each finished axis restarts and advances the one before it. */
         from -= (int64_t)at[last] * layout->strides[last];
         at[last] = 0;
         for (uint32_t i = last; i-- > 0;) {

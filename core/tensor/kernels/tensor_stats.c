@@ -1,16 +1,18 @@
-/* Statistics in one pass: blocks are summed about a number of their own, so that a large mean does not swamp the spread. */
+/*
+ * Statistics in one pass: each block is summed relative to a number in it, so that a large mean does not cancel.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/kernels/internal.h"
 
-/* What is finite so far. */
+/* Moments of the finite numbers so far. */
 struct moments {
     uint64_t n;
     long double mean, m2; /* m2: the sum of squared distances from the mean */
 };
 
-/* Chan, Golub and LeVeque: two sets of numbers, each with its mean and m2, as one. */
+/* Merges two sets of numbers, each with mean and m2 (Chan, Golub and LeVeque). */
 static void merge_moments(struct moments *into, const struct moments *other)
 {
     if (other->n == 0)
@@ -74,12 +76,12 @@ static void count_block(const double *x, size_t n, double least_normal, struct m
 
 /* ---- by kernels ---- */
 
-/* What they counted so far. */
+/* Counts of the kernels so far. */
 struct counts {
     uint64_t by_code[256], n_zero, n_small;
 };
 
-/* The same of a block that a kernel takes; false, and nothing is counted, for any other. */
+/* Counts a block with a kernel; false, with nothing counted, if that is impossible. */
 static bool count_fast(enum marey__form form, const void *block, size_t n, struct moments *moments,
                        struct counts *counts, struct marey_tensor_stats *out)
 {
@@ -97,12 +99,12 @@ static bool count_fast(enum marey__form form, const void *block, size_t n, struc
     return true;
 }
 
-/* What kernels counted, once all blocks are done. */
+/* Adds the kernels' counts after all blocks. */
 static void add_counts(const struct marey__dtype *type, enum marey__form form,
                        struct counts *counts, struct marey_tensor_stats *out)
 {
     const bool is_double = form == MAREY__FORM_F64;
-    /* Of float64 the codes are the bins; of float32, exponents, of which 127 is that of 1. */
+    /* For float64 the codes are the bins; for float32 they are exponents, of which 127 is that of 1. */
     const int bias = is_double ? 0 : 127 - 40;
     const int least_normal = is_double ? 0 : 127 + type->min_exponent;
     counts->by_code[0] -= counts->n_zero;
@@ -116,7 +118,7 @@ static void add_counts(const struct marey__dtype *type, enum marey__form form,
     out->n_zero += counts->n_zero;
 }
 
-/* In which form kernels get a type: as it is, or widened to float32 or float64, whichever holds it. */
+/* The form in which kernels get a type: unchanged, or widened to float32 or float64. */
 static enum marey__form form_of(const struct marey__dtype *type)
 {
     switch (type->part) {

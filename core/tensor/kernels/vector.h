@@ -1,7 +1,7 @@
 /*
- * Vectors of VECTOR_BYTES bytes: 64 with AVX-512 (F, BW, DQ, VL), 32 with AVX2, FMA and F16C, 16 on any processor. They
- * are those of the vector extension of C that gcc and clang have, so that + - * / & | ^ work on them; the processor's
- * instructions are named where the extension has no operator or the compilers find a slower one.
+ * Vectors of VECTOR_BYTES bytes: 64 with AVX-512 (F, BW, DQ, VL), 32 with AVX2, FMA and F16C, 16 on any CPU. They use
+ * the vector extension of gcc and clang, so that + - * / & | ^ work on them; intrinsics are used where the extension
+ * has no operator or compilers generate slower code.
  */
 #include <string.h>
 #if VECTOR_BYTES > 16
@@ -9,7 +9,7 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-/* A function that is one expression. */
+/* Defines a function that is one expression. */
 #define VALUE(TYPE, NAME, PARAMETERS, ...)                                                         \
     INLINE TYPE NAME PARAMETERS                                                                    \
     {                                                                                              \
@@ -18,7 +18,7 @@
 
 enum { S_LANES = VECTOR_BYTES / 4, D_LANES = VECTOR_BYTES / 8 };
 
-/* The instruction `op` for floats, integers and unsigned integers of the width at hand; with MASK the one that gives a mask. */
+/* The instruction `op` for floats, integers and unsigned integers of this width; MASK: the variant that returns a mask. */
 #if VECTOR_BYTES == 64
 #define INSTRUCTION(op, type, width, end) _mm512_##op##type##width##end
 #define REGISTER(x) ((__m512i)(x))
@@ -63,14 +63,14 @@ VALUE(b_v, b_set, (uint8_t x), x - (b_v){0})
 VALUE(b_v, b_load, (const uint8_t *p), (b_v)s_load(p))
 
 /*
- * The functions that differ with the processor:
+ * The functions that depend on the instruction set:
  *
  *   s_load_upper      halves of 16 bits into the upper half of each lane
  *   s_load_f16        float16 to float32
  *   s_lower, s_upper  half of a vector, widened
  *   s_store_codes     exponents, a byte each; the sign is cut off
- *   d_store_codes     exponents: 0 for what is below 2 to the -39, 63 for 2 to the 23 and all above
- *   b_count           one more in the lanes that are as wanted
+ *   d_store_codes     exponents: 0 below 2 to the -39, 63 from 2 to the 23
+ *   b_count           increments the lanes that match
  *   b_total           the sum of the lanes
  *   b_within          a bit for each byte from 1 up to `limit`
  */
@@ -115,7 +115,7 @@ INLINE void s_store_codes(uint8_t *p, s_i x)
 }
 INLINE void d_store_codes(uint8_t *p, d_i x)
 {
-    /* The upper halves of the lanes hold the exponents. */
+    /* The upper halves of the lanes contain the exponents. */
     const __m256i upper_halves = _mm256_setr_epi32(1, 3, 5, 7, 1, 3, 5, 7);
     const __m128i upper =
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32((__m256i)d_magnitude(x), upper_halves));
@@ -145,7 +145,7 @@ INLINE s_i s_load_upper(const void *p)
 }
 INLINE s_v s_load_f16(const void *p)
 {
-    /* Infinities and NaN get the largest exponent; all others are moved to where float32 has them, and scaled. */
+    /* Infinities and NaN get the largest exponent; all others are moved to float32's position, and scaled. */
     const s_i upper = s_load_upper(p), magnitude = s_magnitude(upper) >> 3;
     const s_i scaled = (s_i)((s_v)magnitude * s_set(0x1p112f));
     return (s_v)((upper & s_set_bits(0x80000000)) |

@@ -6,7 +6,7 @@
  *   WIDTH, FLOAT    bits of a number, and the letter of its type in names of instructions
  */
 
-/* Values, patterns of bits, and one truth for each lane: a bit with AVX-512, else the sign of the lane. */
+/* Values, bit patterns, and a mask: one bit per lane with AVX-512, else the sign of each lane. */
 typedef REAL V(v) __attribute__((vector_size(VECTOR_BYTES)));
 typedef BITS V(i) __attribute__((vector_size(VECTOR_BYTES)));
 #if VECTOR_BYTES == 64
@@ -34,7 +34,7 @@ VALUE(V(mask), V(is_negative), (V(i) x), INTEGERS_MASK(cmplt)(REGISTER(x), _mm51
 /* `a` where the mask is set, else `b`. */
 VALUE(V(i), V(choose), (V(mask) mask, V(i) a, V(i) b),
       (V(i))INTEGERS(mask_blend)(mask, REGISTER(b), REGISTER(a)))
-/* A bit for each lane. */
+/* One bit per lane. */
 VALUE(uint32_t, V(lanes), (V(mask) mask), mask)
 #else
 VALUE(V(mask), V(greater), (V(v) a, V(v) b), a > b)
@@ -61,7 +61,7 @@ INLINE uint32_t V(lanes)(V(mask) mask)
 #if VECTOR_BYTES > 16
 /* a * b + c, rounded once. */
 VALUE(V(v), V(sum_product), (V(v) a, V(v) b, V(v) c), FLOATS(fmadd)(a, b, c))
-/* a - b * c, with the right sign: rounded once, or a little too large. */
+/* a - b * c, with the correct sign: rounded once, or slightly too large. */
 VALUE(V(v), V(excess), (V(v) a, V(v) b, V(v) c), FLOATS(fnmadd)(b, c, a))
 VALUE(V(v), V(lesser_of), (V(v) a, V(v) b), FLOATS(min)(a, b))
 VALUE(V(v), V(greater_of), (V(v) a, V(v) b), FLOATS(max)(a, b))
@@ -69,14 +69,14 @@ VALUE(V(v), V(greater_of), (V(v) a, V(v) b), FLOATS(max)(a, b))
 VALUE(V(v), V(sum_product), (V(v) a, V(v) b, V(v) c), c + a * b)
 INLINE V(v) V(excess)(V(v) a, V(v) b, V(v) c)
 {
-    /* Rounded twice: the product is made smaller by more than the rounding can amount to. */
+    /* Rounded twice: the product is reduced by more than the possible rounding error. */
     return a - b * c * V(set)(1 - (sizeof(REAL) == 4 ? (REAL)0x1p-21 : (REAL)0x1p-50));
 }
 VALUE(V(v), V(lesser_of), (V(v) a, V(v) b), (V(v))V(choose)(a < b, (V(i))a, (V(i))b))
 VALUE(V(v), V(greater_of), (V(v) a, V(v) b), (V(v))V(choose)(V(greater)(a, b), (V(i))a, (V(i))b))
 #endif
 
-/* The larger of two patterns, and how far two magnitudes are apart. */
+/* The larger of two patterns, and the distance of two magnitudes. */
 #if VECTOR_BYTES == 64 || (VECTOR_BYTES == 32 && WIDTH == 32)
 VALUE(V(i), V(max), (V(i) a, V(i) b), (V(i))UNSIGNED(max)(REGISTER(a), REGISTER(b)))
 VALUE(V(i), V(distance), (V(i) a, V(i) b), (V(i))INTEGERS(abs)(REGISTER(a - b)))
