@@ -1,4 +1,4 @@
-/* The driver of CUDA calls this while it is initialised, in any program: start tracing now. */
+/* Called by the CUDA driver during its initialization, in any program: starts tracing. */
 #include <marey/gpu.h>
 
 MAREY_API int InitializeInjection(void);

@@ -1,8 +1,8 @@
 /*
- * The functions that the program calls. Each lets the allocator behind us do its work, and counts bytes; one allocation of
- * many is reported to libmarey, with its stack.
+ * The functions that the program calls. Each calls the underlying allocator and counts bytes; sampled allocations are
+ * passed to libmarey with their stack.
  *
- * Called from anywhere: before constructors, within the loader, between fork and exec, in threads that end.
+ * Called from anywhere: before constructors, inside the loader, between fork and exec, in threads that are exiting.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -15,7 +15,7 @@
 
 static __thread struct marey_memory_thread thread;
 static const uint8_t *marks; /* NULL: nothing was sampled so far. Release */
-static int is_off = 1; /* until all is loaded, and for good where the allocator is not for us */
+static int is_off = 1; /* until everything is loaded, and permanently if the allocator is unsuitable */
 
 enum { MAX_FRAMES = 32 };
 
@@ -42,10 +42,10 @@ static __attribute__((noinline)) void tell(const void *block, size_t bytes)
     if (marks == NULL)
         __atomic_store_n(&marks, marey_memory_marks(), __ATOMIC_RELEASE);
     marey_memory_take(&thread, block, bytes, MAREY_MEMORY_MALLOC, frames, unwind(frames, MAX_FRAMES));
-    __asm__ volatile(""); /* no tail call: unwind() counts on this frame */
+    __asm__ volatile(""); /* no tail call: unwind() relies on this frame */
 }
 
-/* What every allocation goes through: inline, so that the hook's own frame is the one above tell(). */
+/* Every allocation comes here: inlined, so that the hook's own frame is the one above tell(). */
 static inline __attribute__((always_inline)) void *taken(void *block, size_t bytes)
 {
     if (MAREY_UNLIKELY(marey_on() & MAREY_ON_MEMORY) && marey_memory_is_due(&thread, bytes) &&
@@ -89,7 +89,10 @@ MAREY_API void free(void *block)
         next.free(block);
 }
 
-/* A sampled block is freed and another allocated, at any address. Should that fail, the old one is lost to us. */
+/*
+ * A sampled block is freed and another allocated, possibly at the same address. If that fails, the old one is no longer
+ * tracked.
+ */
 static inline __attribute__((always_inline)) void *resized(void *block, size_t bytes)
 {
     const size_t early_bytes = block != NULL ? early_size(block) : 0;
@@ -148,7 +151,7 @@ MAREY_API void *pvalloc(size_t bytes)
     return has_next() ? taken(next.pvalloc(bytes), bytes) : NULL;
 }
 
-/* libmarey, which we need, is loaded and has read its options. */
+/* libmarey, a dependency, is loaded and has read its options. */
 __attribute__((constructor)) static void load(void)
 {
     const char *const why_not = next_is_foreign();

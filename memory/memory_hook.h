@@ -1,4 +1,4 @@
-/* libmarey-memory: malloc and its like, in front of whichever the program has. */
+/* libmarey-memory: malloc and related functions, in front of the program's allocator. */
 #ifndef MAREY_MEMORY_HOOK_H
 #define MAREY_MEMORY_HOOK_H
 
@@ -6,7 +6,7 @@
 
 /* ---- memory_next.c: the allocator behind us ---- */
 
-/* X(name, result, arguments) of the functions that we define; malloc is found last. */
+/* X(name, result, arguments) of the functions that we define; malloc is looked up last. */
 #define NEXT_FUNCTIONS(X)                                                                          \
     X(calloc, void *, (size_t n, size_t bytes))                                                    \
     X(realloc, void *, (void *block, size_t bytes))                                                \
@@ -21,20 +21,20 @@
 struct next {
     NEXT_FUNCTIONS(NEXT_FIELD)
 };
-extern struct next next; /* constant once `malloc` is not NULL */
+extern struct next next; /* constant after `malloc` is set */
 
-/* Find it. While that is under way, and dlsym() allocates, early_take() serves. */
+/* Looks up the underlying functions. Meanwhile dlsym() may allocate, which early_take() serves. */
 void next_find(void);
-/* Zeroed memory that is never given back; NULL when it is used up. */
+/* Zeroed memory that is never freed; NULL when it is used up. */
 void *early_take(size_t bytes);
-/* Whether a block is such, and how much there may be behind its begin. */
+/* Whether a block is from there, and the maximum it may contain. */
 size_t early_size(const void *block);
-/* A sentence when the allocator is one that also has functions we do not see; NULL: all goes through us. */
+/* A message if the allocator has functions that bypass us, or NULL. */
 const char *next_is_foreign(void);
 
 /* ---- memory_unwind.c ---- */
 
-/* Return addresses, the innermost first, without those of this library; how many. */
+/* Return addresses, innermost first, without those of this library. Returns how many. */
 size_t unwind(void **frames, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* The allocator behind us: found by the loader at the first call, which may come before any constructor has run. */
+/* The underlying allocator: looked up at the first call, which may come before any constructor has run. */
 #include <dlfcn.h>
 #include <stdint.h>
 
@@ -37,7 +37,7 @@ void next_find(void)
     void *(*const malloc_behind)(size_t) = found.malloc;
     found.malloc = next.malloc;
     next = found;
-    /* Release: a thread that sees it sees all of them. */
+    /* Release: a thread that sees it sees all functions. */
     __atomic_store_n(&next.malloc, malloc_behind, __ATOMIC_RELEASE);
 }
 

@@ -1,4 +1,4 @@
-/* Return addresses by the unwind tables. Nothing is allocated: glibc finds the tables without a lock, from 2.35 on. */
+/* Return addresses by the unwind tables, without allocating: since 2.35, glibc finds the tables without a lock. */
 #include <stdint.h>
 #include <unwind.h>
 

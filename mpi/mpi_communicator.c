@@ -1,6 +1,6 @@
 /*
- * Communicators are made by all their ranks together, which takes time and gives them their names. `parent` takes part
- * as a whole, except where only a group is asked.
+ * Communicators are created by all their ranks together, which takes time and determines their names. All of `parent`
+ * takes part, unless only a group is required.
  */
 #include "mpi_internal.h"
 
@@ -68,15 +68,12 @@ static MPI_Comm at(const MPI_Comm *comm)
     return mpi_is_known() ? mpi_handle_at(comm, 0) : 0;
 }
 
-/*
- * The handle may come again for another one, whether anything is recorded or not. Nothing is recorded: ranks need not wait
- * for one another here.
- */
+/* MPI may reuse the handle, whether recording is on or off. Nothing is recorded: ranks need not wait for one another here. */
 MPI_PLAIN(Comm_free, mpi_group_forget(at(comm)), (void)0, (MPI_Comm * comm), (comm))
 MPI_PLAIN(Comm_disconnect, mpi_group_forget(at(comm)), (void)0, (MPI_Comm * comm), (comm))
 
 MPI_WRAPPER(Comm_set_name, (MPI_Comm comm, const char *name), (comm, name), (void)0, {
-    (void)id; /* no communication */
+    (void)id; /* not communication */
     const int rc = real(comm, name);
     if (rc == 0)
         mpi_group_named(comm, name);

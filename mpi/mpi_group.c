@@ -1,11 +1,11 @@
 /*
- * Communicators: what is known of each, by its handle.
+ * Communicators: data by handle.
  *
- * Ranks find one another in a recording by a communicator's name and ranks, so both must be the same on all of them.
- * MPI's own names for communicators are not: they have numbers of the process. But all ranks of a group make their
- * communicators in the same order. So those of one maker over the same ranks are numbered, "MPI_Comm_split 2", and the
- * number is right on each of them. When a communicator is freed, which is done by all as well, its name goes to the next
- * one, and the count of collectives goes on, so that no pair of a name and a number comes twice.
+ * In a recording, ranks of a communicator are matched by its name and ranks, so both must be equal on all of them.
+ * MPI's names contain process-specific numbers. But all ranks of a group create their communicators in the same order,
+ * so communicators from the same function over the same ranks are numbered, "MPI_Comm_split 2", with the same number on
+ * each rank. When a communicator is freed, which all ranks do too, its name is reused and the count of collectives
+ * continues, so that no pair of name and number occurs twice.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -16,18 +16,18 @@
 
 /* A name with its number; never freed. */
 struct mpi_name {
-    marey_id base, site;    /* without the number and with it */
+    marey_id base, site;    /* without and with the number */
     uint64_t n_collectives; /* atomic */
     bool is_used;
     struct mpi_name *next;
 };
 
-enum { N_BUCKETS = 256, MPI_NAME_BYTES = 256 }; /* the longest name an MPI has is half of that */
+enum { N_BUCKETS = 256, MPI_NAME_BYTES = 256 }; /* twice the longest name of any MPI */
 static struct {
-    pthread_mutex_t lock; /* guards all of it but the counts */
+    pthread_mutex_t lock; /* guards everything but the counts */
     struct mpi_group *buckets[N_BUCKETS];
     struct mpi_name *names;
-    struct mpi_group *world; /* kept aside, for most calls are about it. Release; loaded with acquire */
+    struct mpi_group *world; /* cached, because most calls use it. Release; loaded with acquire */
 } groups = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const struct mpi_group nobody = {.rank = -1, .self_world = -1};
@@ -54,7 +54,7 @@ static marey_id numbered(const char *base, int number, const char *ranks)
     return marey_communication_group(name, ranks);
 }
 
-/* The first name of `base` and `ranks` (NULL: unknown) that no communicator has. The lock is held. */
+/* The first name of `base` and `ranks` (NULL: unknown) without a communicator. Caller holds the lock. */
 static struct mpi_name *take_name(const char *base, const char *ranks)
 {
     const marey_id id = numbered(base, 1, ranks);
@@ -72,7 +72,7 @@ static struct mpi_name *take_name(const char *base, const char *ranks)
     if (name == NULL)
         return NULL;
     *name = (struct mpi_name){.base = id, .site = numbered(base, n, ranks), .is_used = true};
-    while (*end != NULL) /* in the order of their numbers, so that the lowest is taken first */
+    while (*end != NULL) /* in order of number, so that the lowest is reused first */
         end = &(*end)->next;
     *end = name;
     return name;
@@ -80,7 +80,7 @@ static struct mpi_name *take_name(const char *base, const char *ranks)
 
 /* ---- ranks ---- */
 
-/* The ranks in MPI_COMM_WORLD of all of `group`; NULL when one is not in it, or without memory. */
+/* The ranks of `group` in MPI_COMM_WORLD; NULL if one is not in it, or on out of memory. */
 static int *world_ranks(MPI_Group group, MPI_Group world, int n)
 {
     int *numbers = malloc(2 * (size_t)(n > 0 ? n : 1) * sizeof *numbers);
@@ -122,7 +122,7 @@ static struct side side_of(MPI_Comm comm, int (*ask)(MPI_Comm, MPI_Group *))
     return side;
 }
 
-/* "0-1", or of an intercommunicator "0-1|2-3", the side with the lowest first rank in front. */
+/* "0-1", or for an intercommunicator "0-1|2-3", starting with the side with the lowest first rank. */
 static char *text_of(const struct side *local, const struct side *remote)
 {
     if (local->ranks == NULL || (remote->n > 0 && remote->ranks == NULL))
@@ -143,7 +143,7 @@ static char *text_of(const struct side *local, const struct side *remote)
 
 /* ---- meeting one ---- */
 
-/* A name that the program gave it before it was met; `maker` when there is none. Open MPI makes some up. */
+/* The name set by the program before this first call; `maker` if there is none. Open MPI generates some. */
 static const char *given_name(MPI_Comm comm, char name[MPI_NAME_BYTES], const char *maker)
 {
     int len = 0;
@@ -153,7 +153,7 @@ static const char *given_name(MPI_Comm comm, char name[MPI_NAME_BYTES], const ch
     return strncmp(name, "MPI COMM", 8) == 0 ? maker : name;
 }
 
-/* Take over what the sides say; the arrays are the group's or freed. */
+/* Fills in the data of both sides; takes ownership of the arrays or frees them. */
 static void fill(struct mpi_group *group, struct side *local, struct side *remote, const char *maker)
 {
     group->ranks = text_of(local, remote);
@@ -168,7 +168,7 @@ static void fill(struct mpi_group *group, struct side *local, struct side *remot
     free(remote->ranks);
 }
 
-/* The lock is held; it is not in the table. NULL for none. */
+/* Caller holds the lock; `comm` is not in the table. NULL on failure. */
 static struct mpi_group *meet(MPI_Comm comm, const char *maker)
 {
     struct mpi_group *group = calloc(1, sizeof *group);
@@ -190,7 +190,7 @@ static struct mpi_group *meet(MPI_Comm comm, const char *maker)
     return group;
 }
 
-/* The numbers of MPI_COMM_WORLD are those of the recording, unless the launcher speaks of another world. */
+/* Ranks of MPI_COMM_WORLD are those of the recording, unless the launcher defines another world. */
 static void set_rank(const struct mpi_group *world)
 {
     int rank, size;
@@ -199,7 +199,7 @@ static void set_rank(const struct mpi_group *world)
         marey_set_rank(world->rank, world->size);
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static struct mpi_group *get(MPI_Comm comm, const char *maker)
 {
     struct mpi_group *group = find(comm);
@@ -243,7 +243,7 @@ void mpi_group_made(MPI_Comm comm, const char *maker)
 
 /* ---- changes ---- */
 
-/* Other threads may be using it by the name it had. The lock is held. */
+/* Other threads may still use its old name. Caller holds the lock. */
 static void set_name(struct mpi_group *group, struct mpi_name *name)
 {
     if (group->name != NULL)
@@ -306,7 +306,7 @@ uint64_t mpi_group_next(const struct mpi_group *group)
 
 void mpi_group_count(MPI_Comm comm)
 {
-    /* Before the first recorded call nobody counts, on any rank; afterwards all do. */
+    /* Before the first recorded call no rank counts; afterwards all do. */
     if (__atomic_load_n(&groups.world, __ATOMIC_RELAXED) != NULL)
         mpi_group_next(mpi_group_get(comm));
 }

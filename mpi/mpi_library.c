@@ -1,10 +1,10 @@
 /*
- * Which MPI the program has. Nothing here is linked with one: libmarey-mpi is preloaded into launchers and shells too,
- * where no MPI is. It may also be one that was loaded later and only for its user, as Python does it, so that it is not
- * found by name; then it is found among all that is loaded.
+ * Finds the program's MPI. libmarey-mpi is not linked with one, because it is also preloaded into launchers and shells
+ * without MPI. MPI may also be loaded later with RTLD_LOCAL, as Python does, so that its symbols are not global; then
+ * all loaded libraries are searched.
  *
- * Two dialects are spoken: that of Open MPI, and that of MPICH, which Intel's, Cray's and MVAPICH follow. The values
- * here are those of their mpi.h; tests/mpi compares.
+ * Two ABIs are supported: Open MPI's, and MPICH's, shared by Intel MPI, Cray MPI and MVAPICH. The values here are those
+ * of their mpi.h; tests/mpi compares them.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -20,13 +20,13 @@ struct mpi_dialect mpi_dialect;
 
 static struct {
     pthread_once_t once;
-    void *handle; /* of the library that has PMPI_Init; NULL: anywhere in the global scope */
+    void *handle; /* of the library that has PMPI_Init; NULL: in the global scope */
     bool is_found, is_known;
 } library = {.once = PTHREAD_ONCE_INIT};
 
 /* ---- finding it ---- */
 
-/* Names of what is loaded, one after the other with its zero. */
+/* Names of loaded libraries, each with its NUL. */
 struct names {
     char *text;
     size_t len;
@@ -116,7 +116,7 @@ static bool learn_mpich(void)
     return true;
 }
 
-/* By its own words, which it gives at any time. */
+/* Detected by its version string, available at any time. */
 static bool learn_dialect(void)
 {
     enum { LONGEST = 8192 }; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest there is */
@@ -127,7 +127,7 @@ static bool learn_dialect(void)
         return false;
     }
     bool is_known = false;
-    /* Not only by the words: a library for MPI's standard interface says MPICH too, and has other handles. */
+    /* Also check a symbol: a library with MPI's standard ABI reports MPICH too, but has different handles. */
     if (find("ompi_mpi_comm_world") != NULL)
         is_known = learn_open_mpi();
     else if (find("MPI_Abi_get_version") == NULL &&
@@ -171,7 +171,7 @@ void *mpi_real_find(struct mpi_slot *slot, const char *name)
         slot->is_fallback = true;
     }
     if (real == NULL) {
-        /* Only a library that has the one name without the other brings us here. */
+        /* Happens only with a library that has one name without the other. */
         fprintf(stderr,
                 "marey: this MPI has no %s, so the call cannot be made; run without --mpi\n", name);
         abort();

@@ -1,9 +1,9 @@
-/* The begin and the end of MPI, and the program's own switch for what is recorded of it. */
+/* MPI's start and end, and the program's own switch for recording it. */
 #include "mpi_internal.h"
 
 int mpi_is_paused;
 
-/* MPI may be asked between MPI_Init and MPI_Finalize. A program in Fortran gets there past us; then MPI is asked. */
+/* MPI may be called between MPI_Init and MPI_Finalize. A Fortran program initializes it without us; then query MPI. */
 enum { LIFE_UNKNOWN, LIFE_UP, LIFE_OVER };
 static int life; /* atomic */
 
@@ -54,7 +54,7 @@ MPI_WRAPPER(Abort, (MPI_Comm comm, int code), (comm, code), (void)0, {
     return real(comm, code);
 })
 
-/* 0: nothing of MPI is recorded from here on, anything else: again. What else it means is up to the program's MPI. */
+/* Level 0 pauses recording of MPI, other levels resume it. Further meaning depends on the program's MPI. */
 MAREY_API int MPI_Pcontrol(int level, ...);
 MAREY_API int MPI_Pcontrol(int level, ...)
 {

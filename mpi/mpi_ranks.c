@@ -1,13 +1,13 @@
 /*
- * Ranks as a text that is short for the groups people have: runs of neighbours "0-3", runs with a stride "0-14:2", and
- * single numbers. It keeps the order, so that equal texts are equal groups.
+ * Ranks as a string that is short for typical groups: runs of neighbors "0-3", runs with a stride "0-14:2", and single
+ * numbers. Preserves the order, so that equal strings mean equal groups.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "mpi_internal.h"
 
-/* How many ranks from the first on go up by the same step, which is at least 1. */
+/* How many ranks from the first on increase by the same step, at least 1. */
 static int run_length(const int *ranks, int n, int *step)
 {
     int length = 1;
@@ -19,7 +19,7 @@ static int run_length(const int *ranks, int n, int *step)
     return length;
 }
 
-/* Write the next run, or one rank; how many ranks it was. */
+/* Writes the next run, or one rank. Returns how many ranks it covers. */
 static int put_run(FILE *out, const int *ranks, int n)
 {
     int step;

@@ -1,6 +1,7 @@
 /*
- * Nonblocking operations between their start and the wait, by their handles: what came is known only then. Sends are not
- * kept, for all is known of them when they start; and an MPI may give one handle to several that are done already.
+ * Nonblocking operations between their start and their wait, by handle, because receive results are known only then.
+ * Sends are not stored: everything about them is known at the start, and an MPI may use one handle for several
+ * completed sends.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,11 +16,11 @@ struct entry {
 
 enum { N_BUCKETS = 1024 };
 static struct {
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the other fields */
     struct entry *buckets[N_BUCKETS];
-    struct entry *spare; /* used before, to be used again */
-    size_t n;            /* read without the lock as well: 0 is the usual case */
-    uint64_t n_started;  /* numbers given so far */
+    struct entry *spare; /* free list */
+    size_t n;            /* also read without the lock: usually 0 */
+    uint64_t n_started;  /* numbers assigned so far */
 } requests = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct entry **link_of(MPI_Request request)
@@ -39,7 +40,7 @@ static struct entry *take_spare(void)
     return entry;
 }
 
-/* Take it out; the lock is held. Its end will not be seen any more, if it has not ended. */
+/* Removes it; caller holds the lock. Its end will not be observed. */
 static void drop(struct entry **link)
 {
     struct entry *entry = *link;
@@ -54,7 +55,7 @@ void mpi_request_add(MPI_Request request, const struct mpi_started *started)
 {
     pthread_mutex_lock(&requests.lock);
     struct entry **link = link_of(request);
-    if (*link != NULL) /* somebody ended it where we do not see it */
+    if (*link != NULL) /* it ended through a call that we do not wrap */
         drop(link);
     struct entry *entry = take_spare();
     if (entry != NULL) {

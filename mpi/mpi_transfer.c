@@ -1,6 +1,6 @@
 /*
- * Functions that move data: collectives and messages. Each row of mpi_transfers.h becomes a function in two flavours, with
- * counts of int and of MPI_Count ("_c", since MPI 4); a collective also has a nonblocking one of each.
+ * Functions that move data: collectives and messages. Each row of mpi_transfers.h becomes two functions, with counts of
+ * int and of MPI_Count ("_c", since MPI 4); a collective also gets nonblocking ones.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 /*
  * ---- functions that an MPI before version 4 lacks ----
  *
- * MPI_Send_c(..., MPI_Count count, ...) calls MPI_Send(..., int count, ...) there. A program asks whether its MPI has such a
- * function by a weak reference to it (mpi4py does), and finds ours; so ours has to work. A count that an int cannot hold
- * becomes -1, which MPI refuses with its own message.
+ * There MPI_Send_c(..., MPI_Count count, ...) calls MPI_Send(..., int count, ...). A program may check for such a
+ * function by a weak reference (mpi4py does) and find ours, so ours must work. A count that does not fit an int becomes
+ * -1, which MPI rejects with its own message.
  */
 
-/* Arrays made for one call. */
+/* Arrays allocated for one call. */
 struct narrowed {
     int *arrays[4];  /* at most two of counts and two of displacements */
     int n_arrays, n; /* n: elements of each */
@@ -33,7 +33,7 @@ static int narrow_one(int64_t value)
     return value > INT_MAX || value < INT_MIN ? -1 : (int)value;
 }
 
-/* NULL for NULL and on out of memory; MPI refuses both. */
+/* NULL for NULL and on out of memory; MPI rejects both. */
 static const int *narrow_array(struct narrowed *narrowed, const int64_t *values)
 {
     const size_t n = narrowed->n > 0 ? (size_t)narrowed->n : 1;
@@ -46,7 +46,7 @@ static const int *narrow_array(struct narrowed *narrowed, const int64_t *values)
     return array;
 }
 
-/* Counts and displacements by their type; all else stays as it is. Each line must compile for any type. */
+/* Narrows counts and displacements by type; everything else is unchanged. Each line must compile for any type. */
 #define NARROW(x)                                                                                  \
     _Generic((x), int64_t                                                                          \
              : narrow_one((int64_t)(uintptr_t)(x)), const int64_t *                            \
@@ -82,7 +82,7 @@ static const int *narrow_array(struct narrowed *narrowed, const int64_t *values)
     }
 
 /*
- * MPI_WRAPPER_OR for a row. FULL is the function's name in this flavour, FALLBACK what replaces it where MPI lacks it,
+ * MPI_WRAPPER_OR for a row. FULL is the function's name in this variant, FALLBACK its replacement if MPI lacks it,
  * defined by NARROWED with arrays of `n` elements.
  */
 #define TRANSFER(name, n, params, args, else_, ...)                                                \
@@ -91,7 +91,7 @@ static const int *narrow_array(struct narrowed *narrowed, const int64_t *values)
 #define TRANSFER_EXPANDED(name, fallback, params, args, else_, ...)                                \
     MPI_WRAPPER_OR(name, fallback, params, args, else_, __VA_ARGS__)
 
-/* `rc` is the result of the call that starts the operation, which has recorded the bytes: its wait does not. */
+/* `rc` is the result of the call that starts the operation; the bytes are recorded there, not by the wait. */
 static void set_going(int rc, const MPI_Request *request, struct mpi_started started)
 {
     if (rc != 0 || !mpi_is_known()) {
@@ -104,7 +104,7 @@ static void set_going(int rc, const MPI_Request *request, struct mpi_started sta
 
 /* ---- collectives ---- */
 
-/* The group, the number of the collective in it, and its kind. */
+/* Fills in the group, the collective's number in it, and its kind. */
 static const struct mpi_group *collective_of(MPI_Comm comm, enum marey_collective what,
                                              struct marey_communication *record)
 {
@@ -133,11 +133,11 @@ static const struct mpi_group *collective_of(MPI_Comm comm, enum marey_collectiv
         return rc;                                                                                 \
     })
 
-/* Of a name that is itself a macro, what it expands to. */
+/* Expands a name that is itself a macro. */
 #define TEXT_OF(name) TEXT_OF_EXPANDED(name)
 #define TEXT_OF_EXPANDED(name) #name
 
-/* In flight from before the call that starts it until the wait for it ends. */
+/* In flight from before the starting call until its wait ends. */
 #define NONBLOCKING(name, what_, root_, params, args, in_, out_)                                   \
     TRANSFER(name, mpi_group_get(comm)->n_peers, (MPI_STRIP params, MPI_Request * request),        \
              (MPI_STRIP args, request), mpi_group_count(comm), {                                   \
@@ -158,13 +158,13 @@ static const struct mpi_group *collective_of(MPI_Comm comm, enum marey_collectiv
 /*
  * ---- messages ----
  *
- * Who sent and how much came is known when a receive ends, so it is recorded then; a status of our own takes the place of
- * one that the program does not want.
+ * The sender and size are known when a receive ends, so they are recorded then; if the program passes no status, we use
+ * our own.
  */
 
 #define NO_PEER INT_MIN
 
-/* Room for a status of any MPI. */
+/* Storage for the status of any MPI. */
 union own_status {
     char bytes[64];
     uint64_t align;
@@ -195,7 +195,7 @@ void mpi_record_received(const struct mpi_group *g, const MPI_Status *status,
         record->bytes_out = (uint64_t)n;
 }
 
-/* The communicator of a message that a probe found, which this call receives. */
+/* The communicator of a message found by a probe, which this call receives. */
 static MPI_Comm comm_of(const MPI_Message *message)
 {
     struct mpi_started found;
@@ -223,7 +223,7 @@ static void forget_old(int rc, const MPI_Request *request)
         mpi_request_forget(mpi_handle_at(request, 0), 0);
 }
 
-/* A handle that comes now is of this send, whatever it was before: `done`. */
+/* The handle belongs to this send, whatever it was before: `done`. */
 #define SEND(name, params, args, done)                                                             \
     TRANSFER(name, 0, params, args, (void)0, {                                                     \
         struct marey_communication record;                                                         \
@@ -243,7 +243,7 @@ static void forget_old(int rc, const MPI_Request *request)
 
 /* ---- receives ---- */
 
-/* Begin the range and make the call with a status, ours where the program wants none; `g` and `rc` come of it. */
+/* Begins the range and makes the call with a status, ours if the program passes none; sets `g` and `rc`. */
 #define CALL_WITH_STATUS(comm_, args)                                                              \
     union own_status own;                                                                          \
     struct marey_communication record;                                                             \
@@ -263,7 +263,7 @@ static void forget_old(int rc, const MPI_Request *request)
         return rc;                                                                                 \
     })
 
-/* From MPI_PROC_NULL nothing comes, and such requests may all have one handle. */
+/* MPI_PROC_NULL sends nothing, and such requests may share one handle. */
 #define RECEIVING_ON(name, comm_, peer_, params, args)                                             \
     TRANSFER(name, 0, params, args, (void)0, {                                                     \
         struct marey_communication record;                                                         \
@@ -280,7 +280,7 @@ static void forget_old(int rc, const MPI_Request *request)
         return rc;                                                                                 \
     })
 
-/* The peer is the one that is sent to; there is room for one. */
+/* The peer is the destination, because there is room for one. */
 #define EXCHANGING(name, in_, params, args)                                                        \
     TRANSFER(name, 0, params, args, (void)0, {                                                     \
         CALL_WITH_STATUS(comm, args)                                                               \
@@ -301,13 +301,13 @@ static void forget_old(int rc, const MPI_Request *request)
 #define BYTES_V(counts, type) mpi_bytes_v(counts, sizeof *(counts), g->n_peers, type)
 #define BYTES_W(counts, types) mpi_bytes_w(counts, sizeof *(counts), g->n_peers, types)
 #define IN_PLACE mpi_dialect.in_place
-/* Who gives and gets in a collective with a root, on either side of an intercommunicator. */
+/* Which ranks send and receive in a collective with a root, on either side of an intercommunicator. */
 #define IS_ROOT (g->is_inter ? root == mpi_dialect.root : root == g->rank)
-/* One of those that a root gives to or gets from; in an intracommunicator the root is one as well. */
+/* Whether the rank exchanges data with the root; in an intracommunicator the root does, too. */
 #define IS_MEMBER (!g->is_inter || (root != mpi_dialect.root && root != mpi_dialect.proc_null))
 #define N_PEERS ((uint64_t)g->n_peers)
 
-/* Parameters that many have: one block, or one for each rank. */
+/* Common parameters: one block, or one per rank. */
 #define SEND_ONE const void *send, COUNT send_count, MPI_Datatype send_type
 #define SEND_ONE_ARGS send, send_count, send_type
 #define RECEIVE_ONE void *receive, COUNT receive_count, MPI_Datatype receive_type
@@ -318,7 +318,7 @@ static void forget_old(int rc, const MPI_Request *request)
 #define RECEIVE_EACH_ARGS receive, receive_counts, receive_at
 #define REDUCE_PARAMS const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op
 #define REDUCE_ARGS send, receive, count, type, op
-/* Bytes of one rank's block; in place, it is in the other buffer. */
+/* Bytes of one rank's block; with MPI_IN_PLACE, it is in the other buffer. */
 #define SENT_ONE                                                                                   \
     (send == IN_PLACE ? BYTES(receive_count, receive_type) : BYTES(send_count, send_type))
 #define SENT_OWN                                                                                   \
@@ -348,14 +348,14 @@ NONBLOCKING(Comm_idup, OTHER, NO_ROOT, (MPI_Comm comm, MPI_Comm *copy), (comm, c
 
 /* ---- probes ---- */
 
-/* A message that was taken aside is received by a call that does not say from where. */
+/* A matched message is received by a call without communicator. */
 static void keep_message(const MPI_Message *message, MPI_Comm comm)
 {
     const struct mpi_started found = {.comm = comm};
     mpi_request_add(mpi_handle_at(message, 0), &found);
 }
 
-/* `found` is whether there is a message by now, `keep` what is done with it. */
+/* `found`: whether there is a message, `keep`: what to do with it. */
 #define PROBE(name, found, keep, params, args)                                                     \
     MPI_WRAPPER(name, params, args, (void)0, {                                                     \
         CALL_WITH_STATUS(comm, args)                                                               \

@@ -1,17 +1,17 @@
 /*
- * Functions that move data, one row each. A file that includes this defines COUNT and DISPLACEMENT, the types in which this
- * flavour counts, and
+ * Functions that move data, one row each. A file that includes this defines COUNT and DISPLACEMENT, the types of this
+ * variant, and
  *
- *   COLLECTIVE(name, nonblocking name, what, root, parameters, arguments, bytes given, bytes got)
- *   SENDING(name)       as MPI_Send
- *   SENDING_ON(name)    as MPI_Isend
+ *   COLLECTIVE(name, nonblocking name, what, root, parameters, arguments, bytes sent, bytes received)
+ *   SENDING(name)       like MPI_Send
+ *   SENDING_ON(name)    like MPI_Isend
  *   RECEIVING(name, comm, parameters, arguments)             blocking, the last parameter is `status`
  *   RECEIVING_ON(name, comm, peer, parameters, arguments)    nonblocking, the last parameter is `request`
- *   EXCHANGING(name, bytes given, parameters, arguments)     both at once, with `to` and `from`
+ *   EXCHANGING(name, bytes sent, parameters, arguments)     both at once, with `to` and `from`
  *
- * In a collective's bytes, `g` is the group; they are evaluated only where it is known. `root` is NO_ROOT or the parameter
- * of that name. Parameters that are not significant on a rank by the standard (a receive count where one is not the root)
- * are not read there: programs leave anything in them.
+ * In the bytes of a collective, `g` is the group; they are evaluated only if it is known. `root` is NO_ROOT or the
+ * parameter of that name. Parameters that are not significant on a rank according to the standard (a receive count on a
+ * rank that is not the root) are not read there, because they may be undefined.
  */
 
 COLLECTIVE(Bcast, Ibcast, BROADCAST, root,
@@ -103,7 +103,7 @@ SENDING_ON(Ibsend)
 SENDING_ON(Issend)
 SENDING_ON(Irsend)
 
-/* A message that a probe has found is received without its communicator: comm_of() knows it. */
+/* A probed message is received without its communicator: comm_of() finds it. */
 RECEIVING(Recv, comm,
           (void *buffer, COUNT count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
            MPI_Status *status),

@@ -1,26 +1,26 @@
 /*
- * Waits and tests: where nonblocking operations end. What was started is looked up before the call, for it takes the
- * handles away, and recorded after it, when MPI has said who sent and how much.
+ * Waits and tests: where nonblocking operations end. Requests are looked up before the call, which clears the handles,
+ * and recorded after it, when sender and size are known.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi_internal.h"
 
-/* One of the requests of a call, known by us. */
+/* A known request of a call. */
 struct watched {
-    int index; /* among those of the call */
+    int index; /* among the call's requests */
     MPI_Request request;
     struct mpi_started started;
 };
 
 enum { FEW = 8 };
 struct watch {
-    struct watched few[FEW], *all; /* in the order of their indices */
+    struct watched few[FEW], *all; /* in order of index */
     int n, cap;
     bool has_receive, is_mixed;
-    MPI_Status *own; /* statuses in place of those that the program does not want; NULL: none */
-    uint64_t one[8]; /* of a single one */
+    MPI_Status *own; /* our statuses if the program passes none; else NULL */
+    uint64_t one[8]; /* for a single one */
     struct marey_communication record;
     int n_reported;
 };
@@ -61,7 +61,7 @@ static void watch(struct watch *w, int n, const void *requests)
     }
 }
 
-/* The program's statuses, or our own where it wants none and a receive is among the requests. */
+/* The program's statuses, or our own if it passes none and a receive is among the requests. */
 static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_Status *ignore, int n)
 {
     if (given != ignore || !w->has_receive)
@@ -73,8 +73,8 @@ static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_St
 /* ---- after the call ---- */
 
 /*
- * Several at once: what they have in common, and the sum of their bytes. A collective among them would have to be recorded
- * with its number, and there is room for one.
+ * Several at once: records what they have in common, and the sum of their bytes. A collective would need its number,
+ * and there is room for one.
  */
 static void add(struct watch *w, const struct marey_communication *one)
 {
@@ -94,7 +94,7 @@ static void add(struct watch *w, const struct marey_communication *one)
     sum->bytes_out += one->bytes_out;
 }
 
-/* One of them has ended. `status` is the call's for it, or NULL where there is none. */
+/* One of them has ended. `status` is the call's status for it, or NULL. */
 static void ended(struct watch *w, const struct watched *one, const MPI_Status *status)
 {
     struct marey_communication record = one->started.record;
@@ -133,7 +133,7 @@ static void some_ended(struct watch *w, int n, const int *indices, const MPI_Sta
         ended_at(w, indices[i], status_or_null(statuses, mpi_dialect.statuses_ignore, i));
 }
 
-/* An error: which of them have ended is not clear, so nothing is recorded. */
+/* On error it is unknown which have ended, so nothing is recorded. */
 static void give_up(struct watch *w)
 {
     for (int i = 0; i < w->n; i++)
@@ -150,7 +150,7 @@ static void finish(struct watch *w)
         free(w->own);
 }
 
-/* While nothing is recorded, what ends there is forgotten: its handle may come again for something else. */
+/* Forgets operations that end while nothing is recorded, because MPI may reuse their handles. */
 static void forget(int n, const void *requests)
 {
     for (int i = 0; i < n && requests != NULL && mpi_is_known(); i++)
@@ -158,8 +158,8 @@ static void forget(int n, const void *requests)
 }
 
 /*
- * A wait for `n` requests. `status` and `ignore` are the call's parameter for statuses and MPI's word for none, `n_status`
- * how many it has; `after` handles those that have ended.
+ * A wait for `n` requests. `status` and `ignore` are the call's status parameter and MPI's constant for none,
+ * `n_status` the number of statuses; `after` handles operations that have ended.
  */
 #define WAIT(name, n, requests, status, ignore, n_status, after, params, args)                     \
     MPI_WRAPPER(name, params, args, forget(n, requests), {                                         \

@@ -1,7 +1,7 @@
 /*
- * inject_abi.h: of NVTX, version 3, what a tool has to know: numbers and layouts that are fixed between programs and
- * tools. Each object that was compiled with NVTX's headers has tables of function pointers, one table for a module of
- * NVTX; a tool is given them once for each such object and puts its functions there.
+ * inject_abi.h: the ABI of NVTX version 3 for tools: numbers and layouts shared by programs and tools. Each object
+ * compiled with NVTX's headers has tables of function pointers, one per NVTX module; a tool gets them once for each
+ * such object and stores its functions there.
  */
 #ifndef MAREY_INJECT_ABI_H
 #define MAREY_INJECT_ABI_H
@@ -11,20 +11,20 @@
 #include <stdint.h>
 #include <wchar.h>
 
-typedef void nvtx_function(void); /* of some other type */
+typedef void nvtx_function(void); /* casts from other function types */
 
 enum { NVTX_TABLE_CALLBACKS = 1 };
 enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5, NVTX_MODULE_SYNC = 6 };
 
 struct nvtx_callbacks {
     size_t bytes;
-    /* 1, an array of places of functions and its length; 0 for a module that is not there. */
+    /* Returns 1, an array of pointers to function slots and its length; 0 for a missing module. */
     int (*module)(int number, nvtx_function ****places, unsigned *n);
 };
 typedef const void *nvtx_get_table(uint32_t number);
 typedef int nvtx_initialize(nvtx_get_table *get_table);
 
-/* What a push or pop returns where levels are not counted. */
+/* The result of a push or pop if levels are not counted. */
 enum { NVTX_NO_LEVEL = -2 };
 
 enum { NVTX_COLOR_ARGB = 1 };
@@ -59,7 +59,7 @@ struct nvtx_event {
     union {
         const char *text;
         const wchar_t *wide;
-        void *registered; /* a handle that a tool gave */
+        void *registered; /* a handle returned by a tool */
     } as;
 };
 static_assert(sizeof(struct nvtx_event) == 48, "as NVTX has it");
@@ -67,8 +67,8 @@ static_assert(offsetof(struct nvtx_event, payload) == 24, "as NVTX has it");
 static_assert(offsetof(struct nvtx_event, as) == 40, "as NVTX has it");
 
 /*
- * The functions that a tool may put there: X(place in the table, what it returns, name, parameters). Handles
- * of domains and of strings are the tool's own; the domain NULL is the one without a name.
+ * Functions that a tool may provide: X(index in the table, result, name, parameters). Handles of domains and strings
+ * are the tool's; domain NULL is the default domain.
  */
 #define NVTX_CORE(X)                                                                               \
     X(1, void, mark_event, (const struct nvtx_event *event))                                       \
@@ -101,12 +101,12 @@ static_assert(offsetof(struct nvtx_event, as) == 40, "as NVTX has it");
     X(12, void *, domain_create, (const char *name))                                               \
     X(13, void *, domain_create_wide, (const wchar_t *name))
 
-/* Of this module, only what has a domain's handle in it. */
+/* In this module, only the function with a domain handle. */
 #define NVTX_SYNC(X) X(1, void *, sync_user_create, (void *domain, const void *attributes))
 
 /*
- * The extension for payloads, a module that has its functions in one segment of places. A place that holds 1 is switched
- * off; NVTX does that to those which a tool leaves at 0.
+ * The payload extension, a module with its functions in one segment of slots. A slot with value 1 is disabled; NVTX
+ * stores that in slots that a tool leaves at 0.
  */
 enum { NVTX_EXTENSION_PAYLOAD = 2, NVTX_EXTENSION_OFF = 1 };
 
@@ -123,26 +123,25 @@ struct nvtx_extension {
 };
 typedef int nvtx_initialize_extension(struct nvtx_extension *extension);
 
-/* Bytes, and the number of the schema that says what they are: one that was registered, or a type of an entry. */
+/* Bytes, and the number of their schema: a registered one, or an entry type. */
 struct nvtx_payload {
     uint64_t schema;
-    size_t bytes; /* SIZE_MAX: as the schema says */
+    size_t bytes; /* SIZE_MAX: as defined by the schema */
     const void *data;
 };
 
 enum {
-    NVTX_FLAG_REMOTE = 7 << 1, /* the value is an address or an offset of what is meant */
+    NVTX_FLAG_REMOTE = 7 << 1, /* the value is an address or offset of the data */
     NVTX_FLAG_ARRAY = 7 << 4,
-    NVTX_FLAG_ARRAY_FIXED = 1 << 4,  /* `detail` is its length */
-    NVTX_FLAG_ARRAY_LENGTH = 3 << 4, /* `detail` is the number of the entry that has the length */
+    NVTX_FLAG_ARRAY_FIXED = 1 << 4,  /* `detail` is the length */
+    NVTX_FLAG_ARRAY_LENGTH = 3 << 4, /* `detail` is the index of the entry with the length */
     NVTX_FLAG_HIDDEN = 1 << 9,
-    NVTX_FLAG_MESSAGE = 1 << 10, /* the event's name */
+    NVTX_FLAG_MESSAGE = 1 << 10, /* it is the event's name */
 };
 struct nvtx_schema_entry {
     uint64_t flags, type; /* NVTX_TYPE_..., or a schema's number */
     const char *name, *description;
-    uint64_t detail,
-        offset; /* offset 0, but for the first: behind the one before, where alignment has it */
+    uint64_t detail, offset; /* 0, except for the first entry: after the previous one, aligned */
     const void *semantics, *reserved;
 };
 static_assert(sizeof(struct nvtx_schema_entry) == 64, "as NVTX has it");
@@ -155,7 +154,7 @@ enum {
     NVTX_SCHEMA_HAS_ID = 1 << 8,
 };
 struct nvtx_schema {
-    uint64_t fields; /* NVTX_SCHEMA_HAS_... of those below */
+    uint64_t fields; /* which of the fields below are valid: NVTX_SCHEMA_HAS_... */
     const char *name;
     uint64_t type, flags;
     const struct nvtx_schema_entry *entries;
@@ -171,7 +170,7 @@ struct nvtx_enum_entry {
     int8_t is_flag;
 };
 struct nvtx_enum {
-    uint64_t fields; /* NVTX_ENUM_HAS_... of those below */
+    uint64_t fields; /* which of the fields below are valid: NVTX_ENUM_HAS_... */
     const char *name;
     const struct nvtx_enum_entry *entries;
     size_t n_entries, bytes;
@@ -179,9 +178,9 @@ struct nvtx_enum {
     void *extension;
 };
 
-/* Types of entries that are not just a number. The numbers of others are in inject_payload.c, with their sizes. */
+/* Entry types that are not plain numbers. Those of others are in inject_payload.c, with their sizes. */
 enum { NVTX_TYPE_STRING_HANDLE = 80, NVTX_TYPE_END = 81 };
-/* From here on programs choose numbers of schemas, and from there tools give them. */
+/* Schema numbers from here on are chosen by programs, and from there on assigned by tools. */
 #define NVTX_SCHEMA_DYNAMIC (UINT64_C(1) << 32)
 
 #define NVTX_PAYLOADS(X)                                                                           \

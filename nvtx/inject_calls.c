@@ -1,6 +1,6 @@
 /*
- * Events: what NVTX calls instead of its own empty functions. A second tool's own work stays outside of what is recorded: it
- * hears of a push before the recording does, and of a pop after it.
+ * Events: our implementations of NVTX's functions. A second tool's work is excluded from what is recorded: it gets a
+ * push before the recording does, and a pop after it.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static bool is_recording(void)
     return (marey_on() & MAREY_ON_RECORD) != 0;
 }
 
-/* One that nobody could see, 0x00RRGGBB, is meant to be seen. */
+/* 0x00RRGGBB would be transparent, but is meant to be opaque. */
 static uint32_t color_of(const struct nvtx_event *event)
 {
     if (event->color_type != NVTX_COLOR_ARGB)
@@ -21,7 +21,7 @@ static uint32_t color_of(const struct nvtx_event *event)
     return event->color >> 24 != 0 ? event->color : event->color | 0xff000000u;
 }
 
-/* A name that is looked up; one whose text is the whole of it is remembered by its address. */
+/* Looks up a name; one without varying part is cached by its address. */
 __attribute__((noinline)) static struct inject_meaning
 look_up(struct inject_domain *domain, const char *text, const struct nvtx_event *event)
 {
@@ -45,7 +45,7 @@ look_up(struct inject_domain *domain, const char *text, const struct nvtx_event 
     return meaning;
 }
 
-/* The name of a text that this thread used lately; NULL: look it up. */
+/* The name of a string that this thread used recently; NULL: look it up. */
 static inline const struct inject_name *recent_name(const struct inject_domain *domain,
                                                     const char *text)
 {
@@ -67,7 +67,7 @@ static struct inject_meaning text_meaning(struct inject_domain *domain, const ch
     return (struct inject_meaning){.id = inject_name_site(name, event->category, color_of(event))};
 }
 
-/* `event` is one of simple_event(). */
+/* `event` comes from simple_event(). */
 static inline struct inject_meaning event_meaning(struct inject_domain *domain,
                                                   const struct nvtx_event *event)
 {
@@ -89,7 +89,7 @@ static inline struct inject_meaning event_meaning(struct inject_domain *domain,
 #define TEXT_EVENT(text_) ((struct nvtx_event){.text_type = NVTX_TEXT, .as.text = (text_)})
 #define WIDE_EVENT(wide_) ((struct nvtx_event){.text_type = NVTX_WIDE_TEXT, .as.wide = (wide_)})
 
-/* An event with a wide text, or NULL, as `copy` with UTF-8, which lies in `text`; others as they are. */
+/* Converts an event with a wide string, or NULL, to `copy` with UTF-8 in `text`; returns others unchanged. */
 static const struct nvtx_event *simple_event(const struct nvtx_event *event,
                                              struct nvtx_event *copy, char text[INJECT_TEXT_MAX])
 {
@@ -117,7 +117,7 @@ static inline void put(const struct inject_domain *domain, enum inject_what what
         marey_put_begin(meaning->id);
 }
 
-/* The rest of a push whose entry is on the stack; NULL: there was no room for it. */
+/* The rest of a push whose entry is on the stack; `entry` NULL: there was no room for it. */
 __attribute__((noinline)) static int push_slowly(struct inject_domain *domain,
                                                  struct inject_entry *entry,
                                                  const struct nvtx_event *event)
@@ -156,7 +156,7 @@ static inline int push_text(struct inject_domain *domain, const char *text)
     return level;
 }
 
-/* A registered string and nothing that goes along is the usual case of those who care for speed. */
+/* Fast path: a registered string without payload, typical of performance-sensitive callers. */
 __attribute__((always_inline)) static inline int push_event(struct inject_domain *domain,
                                                             const struct nvtx_event *event)
 {
@@ -203,7 +203,7 @@ static void mark(struct inject_domain *domain, const struct nvtx_event *event)
         put(domain, INJECT_MARK, &meaning, event);
 }
 
-/* Number of the range; with a second tool, its own number `theirs` is kept beside it. */
+/* Returns the number of the range; with a second tool, its number `theirs` is stored beside it. */
 static uint64_t start(struct inject_domain *domain, const struct nvtx_event *event, uint64_t theirs)
 {
     char text[INJECT_TEXT_MAX];
@@ -214,7 +214,7 @@ static uint64_t start(struct inject_domain *domain, const struct nvtx_event *eve
     return inject_next_is_there() ? inject_next_started(ours, theirs) : ours;
 }
 
-/* End our range; whether the second tool has one as well, by its own number. */
+/* Ends our range; returns whether the second tool has one as well, and its number. */
 static bool end(uint64_t range, uint64_t *theirs)
 {
     marey_put_async_end(range >> 63 != 0 ? 0 : range); /* see inject_next_started() */
@@ -223,7 +223,7 @@ static bool end(uint64_t range, uint64_t *theirs)
 
 /* ---- what NVTX calls: a second tool's, and ours ---- */
 
-/* A mark, and the start of a range, of an event in a domain; `...` is what the second tool's functions get. */
+/* Functions for a mark and for the start of a range, for an event in a domain; `...` are the second tool's arguments. */
 #define MARK_AND_START(mark_, start_, params, domain_, event_, ...)                                \
     void inject_##mark_ params                                                                     \
     {                                                                                              \
@@ -250,7 +250,7 @@ MARK_AND_START(domain_mark, domain_start, (void *handle, const struct nvtx_event
                inject_domain_of(handle), event, inject_next_domain(inject_domain_of(handle)),
                inject_next_event(event, &copy))
 
-/* A push with a second tool: what it returns counts. */
+/* A push with a second tool: its result is returned. */
 #define PUSHED(theirs, ours)                                                                       \
     do {                                                                                           \
         if (!inject_next_is_there())                                                               \
@@ -317,7 +317,7 @@ void inject_domain_end(void *handle, uint64_t range)
 
 /* ---- the extension for payloads: schemas, and events that are nothing but payloads ---- */
 
-/* With a second tool its numbers of schemas are everybody's. */
+/* With a second tool, its schema numbers are used everywhere. */
 uint64_t inject_schema_register(void *handle, const struct nvtx_schema *schema)
 {
     const struct inject_domain *const domain = inject_domain_of(handle);
@@ -332,7 +332,7 @@ uint64_t inject_enum_register(void *handle, const struct nvtx_enum *schema)
                            INJECT_NEXT_OR(0, enum_register, inject_next_domain(domain), schema));
 }
 
-/* The event of these payloads; its name lies in `text`. */
+/* The event for these payloads; its name is in `text`. */
 static struct nvtx_event payload_event(const struct inject_domain *domain,
                                        const struct nvtx_payload *payloads, size_t n,
                                        char text[INJECT_TEXT_MAX])

@@ -1,15 +1,15 @@
 /*
- * The way in. NVTX calls us once for each object of the program that has it inside, before that object's first call.
+ * Entry points. NVTX calls us once for each object of the program that contains it, before that object's first call.
  *
- * libmarey has it inside as well, for ranges that go to other tools. Ours are in the recording already: its tables are
- * given to the second tool, if there is one, and we keep out of them.
+ * libmarey contains NVTX as well, for ranges that go to other tools. Its ranges are in the recording already: its
+ * tables are passed to the second tool, if there is one, and we do not change them.
  */
 #include <dlfcn.h>
 #include <string.h>
 
 #include "inject.h"
 
-/* A function of ours, its place, and where the second tool's is kept. */
+/* Our function, its slot, and where the second tool's function is stored. */
 struct slot {
     int module;
     unsigned place;
@@ -34,7 +34,7 @@ pthread_mutex_t inject_locks[INJECT_N_LOCKS] = {PTHREAD_MUTEX_INITIALIZER, PTHRE
                                                 PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
                                                 PTHREAD_MUTEX_INITIALIZER};
 
-/* Where the object keeps the function; NULL: it knows no such function. */
+/* Where the object stores the function; NULL if it does not have it. */
 static nvtx_function **find_place(const struct nvtx_callbacks *callbacks, const struct slot *slot)
 {
     nvtx_function ***places = NULL;
@@ -51,7 +51,7 @@ static nvtx_function **kept_for(const struct slot *slot)
     return (nvtx_function **)((char *)&inject_next + slot->next);
 }
 
-/* A tool has the same functions for all objects; the first ones count. */
+/* A tool has the same functions for all objects; keep the first ones. */
 static void keep(const struct slot *slot, nvtx_function *theirs)
 {
     nvtx_function **const kept = kept_for(slot);
@@ -59,7 +59,7 @@ static void keep(const struct slot *slot, nvtx_function *theirs)
         __atomic_store_n(kept, theirs, __ATOMIC_RELAXED);
 }
 
-/* Let it have the tables first, and keep what it put there. */
+/* Passes the tables to the second tool first, and stores its functions. */
 static void ask_next(nvtx_get_table *get_table, nvtx_function **const places[N_SLOTS])
 {
     nvtx_initialize *const initialize = inject_next_find();
@@ -77,14 +77,14 @@ static void ask_next(nvtx_get_table *get_table, nvtx_function **const places[N_S
 
 /* ---- us ---- */
 
-/* What only a second tool has a use for is left to NVTX without one. */
+/* Functions useful only to a second tool are not provided without one. */
 static bool is_of_use(const struct slot *slot)
 {
     return slot->ours != (nvtx_function *)inject_resource_create &&
            slot->ours != (nvtx_function *)inject_sync_user_create;
 }
 
-/* Whether the function lies in libmarey. */
+/* Whether the function is in libmarey. */
 static bool is_libmarey(void *function)
 {
     Dl_info theirs, ours;
@@ -92,7 +92,7 @@ static bool is_libmarey(void *function)
            theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* The lock is held. 0: the object makes its functions empty. */
+/* Caller holds the lock. 0: NVTX uses empty functions. */
 static int initialize_object(nvtx_get_table *get_table)
 {
     nvtx_function **places[N_SLOTS];
@@ -124,17 +124,17 @@ MAREY_API int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 }
 
 /*
- * ---- the extension for payloads ----
+ * ---- the payload extension ----
  *
- * Its functions for clocks and batches of events are left out, and the other extensions too.
+ * Its functions for clocks and event batches are not provided, nor other extensions.
  */
 
 static const struct slot payload_slots[] = {NVTX_PAYLOADS(PAYLOAD_SLOT)};
 enum { N_PAYLOAD_SLOTS = sizeof payload_slots / sizeof payload_slots[0], PLACE_OF_TIMESTAMP = 8 };
 
 /*
- * Let the second tool have the places first. What it puts there besides is switched off, because it would get our
- * handles; but for one that has no handle.
+ * Passes the slots to the second tool first. Disables its other functions, because they would get our handles, except
+ * one without handles.
  */
 static void ask_next_extension(struct nvtx_extension *extension)
 {
@@ -152,7 +152,7 @@ static void ask_next_extension(struct nvtx_extension *extension)
             segment->places[i] = 0;
 }
 
-/* 0: the object makes the extension's functions empty. */
+/* 0: NVTX uses empty functions for the extension. */
 MAREY_API int InitializeInjectionNvtxExtension(struct nvtx_extension *extension);
 MAREY_API int InitializeInjectionNvtxExtension(struct nvtx_extension *extension)
 {
@@ -189,7 +189,7 @@ static void after_fork_in_child(void)
     after_fork();
 }
 
-/* Behind libmarey, which we need: so before a fork our locks are taken first, as they are elsewhere. */
+/* Runs after libmarey, a dependency: so before a fork our locks are taken first, as elsewhere. */
 __attribute__((constructor)) static void load(void)
 {
     pthread_atfork(before_fork, after_fork, after_fork_in_child);

@@ -1,4 +1,4 @@
-/* What goes along with a range or a mark: a number, bytes with a schema, the part of its name that varies. */
+/* The data of a range or mark: a number, bytes with a schema, the varying part of its name. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ static struct marey_payload text_payload(const char *text, size_t len)
     return (struct marey_payload){.type = MAREY_PAYLOAD_TEXT, .len = (uint32_t)len, .as.text = text};
 }
 
-/* The payload of the event itself, type 0 for none; a text lies in `text`. */
+/* The event's own payload, type 0 for none; its text is in `text`. */
 static struct marey_payload payload_of(const struct inject_domain *domain,
                                        const struct nvtx_event *event, char text[INJECT_TEXT_MAX])
 {
@@ -38,7 +38,7 @@ static struct marey_payload payload_of(const struct inject_domain *domain,
     }
 }
 
-/* What varies of the name, and the payload behind it, as one text. */
+/* Joins the varying part of the name and the payload to one string. */
 static void join(const struct inject_meaning *meaning, struct marey_payload *payload,
                  char into[INJECT_TEXT_MAX])
 {

@@ -1,4 +1,4 @@
-/* Names of categories and threads, and handles: what NVTX calls instead of its own empty functions. */
+/* Names of categories and threads, and handles: our implementations of NVTX's functions. */
 #include "inject.h"
 
 /* ---- names ---- */
@@ -8,7 +8,7 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-/* A function that takes a name, and the one for wide characters: `use` is what is done with `text`. */
+/* A function that takes a name, and its variant for wide characters: `use` processes `text`. */
 #define NAMING(function, use, params, ...)                                                         \
     void inject_##function(MANY params, const char *name)                                          \
     {                                                                                              \
@@ -34,10 +34,10 @@ NAMING(name_thread, marey_name_thread(tid, text), (uint32_t tid), tid)
 /* ---- handles ---- */
 
 /*
- * What is made of a text, ours, with the second tool's own handle of it beside it.
+ * Creates our handle, with the second tool's handle stored beside it.
  *
- * A domain stays when it is destroyed, ours and a second tool's: other objects may have one of that name, and handles of
- * strings in it. Two threads that ask for the same at once may both ask the second tool; both of its handles serve.
+ * A destroyed domain stays, ours and the second tool's: other objects may use its name, and string handles in it. Two
+ * threads may both request the same handle from the second tool; both results work.
  */
 #define WITH_THEIRS(type, make, next, ...)                                                          \
     struct inject_##type *const made = make;                                                        \

@@ -1,11 +1,11 @@
 /*
- * Domains, categories and names, from the program's words to sites. All of it only grows, under one lock; readers take
- * none. Names lie in a hash table that is replaced by one twice the size; older ones stay, because a reader may be there.
+ * Domains, categories and names, from strings to sites. Everything only grows, under one lock; readers take none. Names
+ * are in a hash table that is replaced by one twice the size; older ones stay, because readers may still use them.
  *
  *   names.table -> slots[hash & mask] -> struct inject_name -> looks: (category, color) -> site
  *
- * A program may make up names without end ("step 1", "step 2", ...). After the first N_EXACT of them, numbers in new
- * names become '#', and the name itself goes along as a payload; after N_MAX there is one name for all the rest.
+ * A program may generate endless names ("step 1", "step 2", ...). After the first N_EXACT of them, numbers in new names
+ * become '#', and the name itself becomes a payload; after N_MAX all others share one name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { N_EXACT = 4096, N_MAX = 8192, N_LOOKS = 32, FIRST_SLOTS = 256 };
 
-/* A name that a category has or had, which somebody may be reading still. */
+/* A current or former name of a category, which a reader may still use. */
 struct category_name {
     struct category_name *next;
     char text[];
@@ -25,13 +25,13 @@ struct inject_category {
     struct inject_category *next;
     uint32_t number;
     struct category_name *names; /* guarded by the lock */
-    const char *name;            /* of those; release, loaded with acquire */
+    const char *name;            /* one of those; release, loaded with acquire */
 };
 
 struct inject_look {
     struct inject_look *next;
     uint32_t category, color;
-    uint64_t site; /* and above it the version of the categories that it was made with. Relaxed */
+    uint64_t site; /* the category version it was made with is in the upper bits. Relaxed */
 };
 
 struct table {
@@ -81,7 +81,7 @@ static struct inject_category *find_category(const struct inject_domain *domain,
     return c;
 }
 
-/* The lock is held. NULL without memory. */
+/* Caller holds the lock. NULL on out of memory. */
 static struct inject_category *make_category(struct inject_domain *domain, uint32_t number)
 {
     struct inject_category *category = find_category(domain, number);
@@ -96,7 +96,7 @@ static struct inject_category *make_category(struct inject_domain *domain, uint3
     return category;
 }
 
-/* The lock is held. A name that it had before is taken again. NULL without memory. */
+/* Caller holds the lock. Reuses a former name. NULL on out of memory. */
 static const char *make_category_name(struct inject_category *category, const char *text)
 {
     struct category_name *name = category->names;
@@ -136,7 +136,7 @@ static marey_id intern(const struct inject_name *name, const char *category, uin
     return marey_site_intern_whole(&site, len);
 }
 
-/* A category without a name is called by its number. */
+/* A category without a name is named by its number. */
 static marey_id intern_look(const struct inject_name *name, uint32_t number, uint32_t color)
 {
     char digits[16] = "";
@@ -147,7 +147,7 @@ static marey_id intern_look(const struct inject_name *name, uint32_t number, uin
         name, category != NULL ? __atomic_load_n(&category->name, __ATOMIC_ACQUIRE) : digits, color);
 }
 
-/* The look, or NULL and how many there are. */
+/* Returns the look, or NULL and their number. */
 static struct inject_look *find_look(const struct inject_name *name, uint32_t category,
                                      uint32_t color, size_t *n)
 {
@@ -158,7 +158,7 @@ static struct inject_look *find_look(const struct inject_name *name, uint32_t ca
     return look;
 }
 
-/* The lock is held. A program that makes up colors without end has some of them only. */
+/* Caller holds the lock. The number of colors per name is limited. */
 static marey_id add_look(struct inject_name *name, uint32_t category, uint32_t color)
 {
     size_t n;
@@ -210,7 +210,7 @@ static uint32_t hash_of(const struct inject_domain *domain, const char *text, si
     return (uint32_t)((h ^ h >> 32) * UINT64_C(0xc4ceb9fe1a85ec53) >> 32);
 }
 
-/* The name, or NULL and its free slot. */
+/* Returns the name, or NULL and its free slot. */
 static struct inject_name *probe(const struct table *table, const struct inject_domain *domain,
                                  const char *text, size_t len, uint32_t hash, uint32_t *slot)
 {
@@ -223,7 +223,7 @@ static struct inject_name *probe(const struct table *table, const struct inject_
     }
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static bool make_room(void)
 {
     struct table *const old = names.table;
@@ -246,7 +246,7 @@ static bool make_room(void)
     return true;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static struct inject_name *add(struct inject_domain *domain, const char *text, size_t len,
                                uint32_t hash)
 {

@@ -1,6 +1,6 @@
 /*
- * A second tool behind us: the library that NVTX_INJECTION64_PATH named before `marey run` put us there. It gets every call
- * as it came, with its own handles in the place of ours.
+ * The second tool: the library that NVTX_INJECTION64_PATH named before `marey run` replaced it. It gets every call
+ * unchanged, with its own handles instead of ours.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ bool inject_has_next;
 
 /* ---- where it is ---- */
 
-/* A library that cannot be used is reported once and left out. */
+/* A library that cannot be loaded is reported once and ignored. */
 static void *open_library(const char *path)
 {
     void *const library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -74,7 +74,7 @@ static struct {
     uint64_t n_unrecorded;
 } ranges;
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static bool has_room(void)
 {
     if (ranges.n < ranges.cap)

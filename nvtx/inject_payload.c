@@ -1,9 +1,9 @@
 /*
- * Payloads that are more than a number: bytes, and a schema that says what they are. NCCL describes its calls so: which
- * communicator, how many bytes. They become text, "Message size [bytes] = 4096, Root = 0".
+ * Payloads that are more than a number: bytes with a schema. NCCL describes its calls this way: communicator, bytes.
+ * They become text, "Message size [bytes] = 4096, Root = 0".
  *
- * A schema is what the program says of its own bytes, so it is believed as far as the bytes go: what would lie outside
- * of them is left out, and so is all that follows.
+ * A schema describes the program's own bytes, so it is trusted only within their bounds: entries outside and all that
+ * follow them are omitted.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static const struct form {
              {'w', WIDE, 4},      {'s', HANDLE, 8}, {'e', OPAQUE, 2},   {'x', OPAQUE, 16},
              {' ', OPAQUE, 0}};
 
-/* The letters of types by NVTX's numbers: 0 to 34, 35 to 67, and from 68 on. */
+/* Type letters for NVTX's numbers: 0 to 34, 35 to 67, and from 68 on. */
 static const char types[NVTX_TYPE_END + 1] = " cBhHiIqQqQbBhHiIqQfdxQPwcew    Bxx"
                                              "       efdx    e                 "
                                              "IIQIQIQccew s";
@@ -49,7 +49,7 @@ static size_t bytes_of(uint64_t type, const struct inject_schema *nested)
 /* ---- text ---- */
 
 struct text {
-    char *at, *end; /* room for a NUL is always left */
+    char *at, *end; /* room for a NUL is reserved */
     bool has_fields;
 };
 
@@ -69,7 +69,7 @@ static bool is_full(const struct text *text)
     return text->end - text->at <= 1;
 }
 
-/* `bytes` from 1 on; of more than 8, the first 8. */
+/* `bytes` is at least 1; of more than 8, reads the first 8. */
 static uint64_t read_number(const void *data, size_t bytes, bool is_signed)
 {
     uint64_t value = 0;
@@ -146,7 +146,7 @@ static bool is_message(const struct inject_schema_entry *entry)
     return (entry->flags & NVTX_FLAG_MESSAGE) != 0;
 }
 
-/* One value of a type that is not a plain number. */
+/* Writes one value of a type that is not a plain number. */
 static void put_nested(struct text *text, const struct inject_schema *schema, const char *data,
                        unsigned depth)
 {
@@ -170,7 +170,7 @@ static void put_nested(struct text *text, const struct inject_schema *schema, co
     put(text, "%lld", (long long)number);
 }
 
-/* `n` values, which lie within the bytes. */
+/* Writes `n` values, which are within the bytes. */
 static void put_values(struct text *text, const struct inject_schema_entry *entry,
                        const struct inject_schema *nested, const char *data, size_t n, unsigned depth)
 {
@@ -196,7 +196,7 @@ static void put_values(struct text *text, const struct inject_schema_entry *entr
 
 /* ---- through a schema ---- */
 
-/* Where an entry lies and how many values it has. */
+/* The position of an entry and its number of values. */
 struct place {
     size_t at, bytes, n;
     const struct inject_schema *nested;
@@ -209,7 +209,7 @@ static size_t alignment_of(const struct inject_schema *schema, size_t bytes)
     return schema->alignment != 0 && schema->alignment < natural ? schema->alignment : natural;
 }
 
-/* False when it is not known, or lies outside of the bytes. `numbers` are those of the entries before. */
+/* False if unknown or outside the bytes. `numbers` are those of earlier entries. */
 static bool find_place(const struct inject_schema *schema, size_t i, const uint64_t *numbers,
                        size_t behind, size_t bytes, struct place *place)
 {
@@ -243,7 +243,7 @@ static void walk(struct text *text, const struct inject_schema *schema, const ch
 {
     uint64_t numbers[INJECT_MAX_ENTRIES] = {0};
     size_t behind = 0;
-    /* A name for a single value within another says its type again: "loss = float64 = 2.5". */
+    /* A name for a single nested value would repeat its type: "loss = float64 = 2.5". */
     const bool has_names = shows == is_no_message && (depth == 0 || schema->n_entries != 1);
     for (size_t i = 0; i < schema->n_entries && depth < MAX_DEPTH && !is_full(text); i++) {
         const struct inject_schema_entry *const entry = &schema->entries[i];

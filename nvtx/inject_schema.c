@@ -1,6 +1,5 @@
 /*
- * Schemas: how the program describes the bytes of its payloads. Some tens are usual; they are found by walking a list,
- * without a lock.
+ * Schemas of the program's payloads. There are usually some tens, so a list is searched, without a lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static void destroy(struct inject_schema *schema)
     free(schema);
 }
 
-/* With `n` empty entries, at most INJECT_MAX_ENTRIES; NULL without memory. */
+/* Allocates a schema with `n` empty entries, at most INJECT_MAX_ENTRIES; NULL on out of memory. */
 static struct inject_schema *create(const struct inject_domain *domain, size_t n)
 {
     struct inject_schema *const schema = calloc(1, sizeof *schema);
@@ -53,7 +52,7 @@ const struct inject_schema *inject_schema_find(const struct inject_domain *domai
     return schema;
 }
 
-/* Its number: the program's own, the second tool's, or one of ours. Takes `schema`, which may be NULL. */
+/* Returns its number: the program's, the second tool's, or a new one. Takes ownership of `schema`, which may be NULL. */
 static uint64_t add(struct inject_schema *schema, uint64_t id)
 {
     inject_lock(INJECT_LOCK_SCHEMAS);

@@ -1,10 +1,10 @@
-/* Names as text: what of them varies, and wide characters. */
+/* Names as strings: their varying part, and wide characters. */
 #include <ctype.h>
 #include <string.h>
 
 #include "inject.h"
 
-/* ", seq = 7": a word and an equals sign with blanks around it. `at` is the comma. */
+/* ", seq = 7": a word and an equals sign surrounded by blanks. `at` is the comma. */
 static bool is_argument(const char *at, const char *end)
 {
     const char *p = at + 2;
@@ -24,7 +24,7 @@ size_t inject_text_cut(const char *text, size_t len)
     return len;
 }
 
-/* The bytes of `c`; what is not a character becomes U+FFFD. */
+/* Encodes `c`; invalid characters become U+FFFD. */
 static size_t encode(uint32_t c, char into[4])
 {
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))

@@ -1,6 +1,6 @@
 /*
- * What a thread has pushed and not popped. NVTX has a stack for each domain, and they need not nest with one another:
- * entries of all domains lie in one array, in the order in which they were pushed, and a pop takes the last of its own.
+ * Each thread's open ranges. NVTX has a stack per domain, and these need not nest: entries of all domains are in one
+ * array in push order, and a pop removes the last one of its domain.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +11,16 @@ enum { FIRST_ENTRIES = 64, MAX_ENTRIES = 1 << 20 };
 
 __thread struct inject_thread inject_thread;
 
-/* On top while more was pushed than there is room for. */
+/* On top after more pushes than there is room for. */
 static const struct inject_domain beyond;
 
 static struct {
-    struct inject_memory *first; /* of the list; guarded by INJECT_LOCK_THREADS */
+    struct inject_memory *first; /* list; guarded by INJECT_LOCK_THREADS */
     pthread_key_t at_exit;
-    bool has_key; /* constant once loaded */
+    bool has_key; /* constant after loading */
 } threads;
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void destroy(struct inject_memory *memory)
 {
     *memory->link = memory->next;
@@ -32,7 +32,7 @@ static void destroy(struct inject_memory *memory)
 
 static void thread_exits(void *memory)
 {
-    inject_thread = (struct inject_thread){0}; /* another destructor may push: it begins anew */
+    inject_thread = (struct inject_thread){0}; /* a later destructor may push: start afresh */
     inject_lock(INJECT_LOCK_THREADS);
     destroy(memory);
     inject_unlock(INJECT_LOCK_THREADS);
@@ -55,13 +55,13 @@ static struct inject_memory *create(void)
         memory->next->link = &memory->next;
     threads.first = memory;
     inject_unlock(INJECT_LOCK_THREADS);
-    if (threads.has_key) /* without one it is left behind at the thread's end */
+    if (threads.has_key) /* without a key it is leaked at thread exit */
         pthread_setspecific(threads.at_exit, memory);
     inject_thread.memory = memory;
     return memory;
 }
 
-/* Place for twice as many; one is kept for `beyond`. False at the limit or without memory. */
+/* Doubles the array; one entry is reserved for `beyond`. False at the limit or on out of memory. */
 static bool grow(struct inject_thread *self)
 {
     if (self->memory == NULL && create() == NULL)
@@ -95,7 +95,7 @@ void inject_thread_after_fork(void)
         entry->id = 0;
 }
 
-/* The last entry of `domain`; NULL when there is none. */
+/* The last entry of `domain`, or NULL. */
 static struct inject_entry *find(const struct inject_thread *self, const struct inject_domain *domain)
 {
     struct inject_entry *entry = self->top - 1;
