@@ -1,4 +1,4 @@
-/* calls_functions.c: code objects and built-in functions to numbers of a profile. */
+/* calls_functions.c: numbers of a profile for code objects and built-in functions. */
 #include "calls_hook.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ bool calls_table_reserve(struct calls_table *table)
     return true;
 }
 
-/* There is room. */
+/* The table has room. */
 static void table_put(struct calls_table *table, const void *key, uint32_t number)
 {
     const size_t mask = table->n_entries - 1;
@@ -83,9 +83,9 @@ void calls_table_remove(struct calls_table *table, const void *key)
 /* ---- code objects that go ---- */
 
 static struct calls_profile *all_profiles;
-static Py_ssize_t extra_index = -1; /* of what code objects carry for us */
+static Py_ssize_t extra_index = -1; /* of our extra data in code objects */
 
-/* A code object goes; it carried its own address. */
+/* A code object is freed; its extra data is its own address. */
 static void code_is_gone(void *code)
 {
     if (code == NULL)
@@ -102,7 +102,7 @@ static void code_is_gone(void *code)
     }
 }
 
-/* Have it call us when it goes; where it cannot, it stays. */
+/* Requests a call when it is freed; if that fails, the code object is kept alive. */
 static void watch_code(struct calls_profile *profile, PyObject *code)
 {
     void *extra = NULL;
@@ -145,7 +145,7 @@ void calls_numbers_fini(struct calls_profile *profile)
 
 /* ---- names ---- */
 
-/* Bytes without a zero among them: where there is one it is escaped. Takes `bytes`, which may be NULL. */
+/* Escapes NUL bytes. Takes ownership of `bytes`, which may be NULL. */
 static PyObject *without_zeros(PyObject *bytes)
 {
     if (bytes == NULL || strlen(PyBytes_AS_STRING(bytes)) == (size_t)PyBytes_GET_SIZE(bytes))
@@ -156,7 +156,7 @@ static PyObject *without_zeros(PyObject *bytes)
     return escaped;
 }
 
-/* The text of a str, with what a C string of UTF-8 cannot hold escaped; "" otherwise. `owner` keeps it. */
+/* The text of a str as a C string, with anything not representable escaped; "" otherwise. `owner` keeps it. */
 static const char *utf8_of(PyObject *text, PyObject **owner)
 {
     *owner = text != NULL && PyUnicode_Check(text)
@@ -167,7 +167,7 @@ static const char *utf8_of(PyObject *text, PyObject **owner)
     return *owner != NULL ? PyBytes_AS_STRING(*owner) : "";
 }
 
-/* Define a function by texts that are str or NULL. */
+/* Defines a function by strings that are str or NULL. */
 static uint32_t define(struct calls_profile *profile, PyObject *name, PyObject *qualified,
                        PyObject *file, PyObject *module, int line, enum marey_calls_kind kind)
 {
@@ -230,7 +230,7 @@ static uint32_t define_code(struct calls_profile *profile, PyCodeObject *code, P
 #if PY_VERSION_HEX >= 0x030b0000
     PyObject *const qualified = code->co_qualname;
 #else
-    PyObject *const qualified = code->co_name; /* code objects do not know more */
+    PyObject *const qualified = code->co_name; /* code objects have nothing more */
 #endif
     const uint32_t number = define(profile, code->co_name, qualified, code->co_filename, module,
                                    code->co_firstlineno, MAREY_CALLS_PYTHON);
@@ -244,7 +244,7 @@ uint32_t calls_function_of_code(struct calls_profile *profile, PyObject *code, P
     uint32_t number = calls_table_get(&profile->functions, code);
     if (number != 0 || !calls_table_reserve(&profile->functions))
         return number;
-    EXT_KEEP_ERROR(); /* a function may end by an exception that is on its way */
+    EXT_KEEP_ERROR(); /* a function may end with an exception set */
     number = define_code(profile, (PyCodeObject *)code, globals);
     if (number != 0) {
         table_put(&profile->functions, code, number);
@@ -273,7 +273,7 @@ static PyObject *module_name(const PyCFunctionObject *function)
     return name;
 }
 
-/* Of a function that belongs to no object. */
+/* The name of a function without `self`. */
 static PyObject *name_of_function(const PyCFunctionObject *function)
 {
     const char *const own = own_name(function->m_ml);
@@ -283,7 +283,7 @@ static PyObject *name_of_function(const PyCFunctionObject *function)
                : PyUnicode_FromFormat("<%s>", own);
 }
 
-/* cProfile takes the repr of whatever has the method's name; of what is not C's own this would run the program's code. */
+/* cProfile uses the repr of the method object; for objects not implemented in C that would run the program's code. */
 static bool has_safe_repr(PyObject *found)
 {
     return Py_IS_TYPE(found, &PyMethodDescr_Type) || Py_IS_TYPE(found, &PyClassMethodDescr_Type) ||
@@ -291,7 +291,7 @@ static bool has_safe_repr(PyObject *found)
            PyFunction_Check(found);
 }
 
-/* Of a method of `self`: as its type writes it, where that is safe to ask; else by module and name. */
+/* The name of a method of `self`: its type's repr if that is safe, else module and name. */
 static PyObject *name_of_method(const PyMethodDef *method, PyObject *self, PyObject *module)
 {
     PyObject *const own EXT_OWNED = PyUnicode_FromString(own_name(method));
@@ -304,7 +304,7 @@ static PyObject *name_of_method(const PyMethodDef *method, PyObject *self, PyObj
     return PyUnicode_FromFormat("<built-in method %s>", own_name(method));
 }
 
-/* What has to stay so that no other function gets the address `key`. */
+/* The object to keep alive so that no other function gets the address `key`. */
 static PyObject *owner_of(PyObject *callable)
 {
     if (!PyCFunction_Check(callable))
@@ -335,7 +335,7 @@ static uint32_t define_builtin(struct calls_profile *profile, const PyMethodDef 
         name = PyUnicode_FromFormat("<%s>", own_name(key));
     }
     PyObject *const own EXT_OWNED =
-        PyUnicode_FromFormat("%s", own_name(key)); /* %s takes bytes that are not UTF-8 */
+        PyUnicode_FromFormat("%s", own_name(key)); /* %s accepts bytes that are not UTF-8 */
     PyObject *const file EXT_OWNED = PyUnicode_FromString("~");
     PyObject *const module EXT_OWNED =
         PyCFunction_Check(callable) ? module_name((PyCFunctionObject *)callable) : NULL;

@@ -1,12 +1,12 @@
-/* calls_hook.c: which profiles are on, and the calling thread in each of them. */
+/* calls_hook.c: the enabled profiles, and the calling thread in each of them. */
 #include "calls_hook.h"
 
 struct calls_hook calls_hook;
 static _Thread_local struct calls_here slots_here[CALLS_PROFILES];
 
-static _Thread_local uint64_t thread_id; /* of this thread, given at its first call; never given again */
-static _Thread_local bool is_in_timer; /* the user's clock runs: what it calls is not counted */
-static uint64_t last_thread_id;        /* guarded by the GIL, as is the rest */
+static _Thread_local uint64_t thread_id; /* of this thread, assigned at its first call; never reused */
+static _Thread_local bool is_in_timer; /* the user's clock is running: its calls are not counted */
+static uint64_t last_thread_id;        /* guarded by the GIL, like the rest */
 
 /* ---- this thread in a profile ---- */
 
@@ -18,10 +18,10 @@ static struct marey_calls_thread *known_thread(const struct calls_profile *profi
     return NULL;
 }
 
-/* The Thread object of this thread as threading has it, a new reference; NULL without an exception for none. */
+/* threading's Thread object for this thread, a new reference; NULL without an exception if there is none. */
 static PyObject *active_thread(void)
 {
-    PyObject *const active = calls_imported("threading", "_active"); /* lent */
+    PyObject *const active = calls_imported("threading", "_active"); /* borrowed */
     PyObject *const ident EXT_OWNED = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
     PyObject *const object = active != NULL && PyDict_CheckExact(active) && ident != NULL
                                  ? PyDict_GetItemWithError(active, ident)
@@ -31,10 +31,10 @@ static PyObject *active_thread(void)
 }
 
 #if CALLS_MONITORING
-/* The same while the thread begins, before threading has it: `self` of the function that it begins with. */
+/* The same while the thread starts, before threading registers it: `self` of its first function. */
 static PyObject *starting_thread(void)
 {
-    PyFrameObject *const frame = PyEval_GetFrame(); /* lent */
+    PyFrameObject *const frame = PyEval_GetFrame(); /* borrowed */
     PyCodeObject *const code EXT_OWNED = frame != NULL ? PyFrame_GetCode(frame) : NULL;
     const bool begins =
         code != NULL && PyUnicode_CompareWithASCIIString(code->co_name, "_bootstrap") == 0;
@@ -43,14 +43,14 @@ static PyObject *starting_thread(void)
     return object;
 }
 #else
-/* The hook comes to a new thread when threading has it. */
+/* The hook reaches a new thread after threading has registered it. */
 static PyObject *starting_thread(void)
 {
     return NULL;
 }
 #endif
 
-/* What the program calls the thread. */
+/* Passes the program's name of the thread. */
 static void name_thread(struct marey_calls_thread *thread)
 {
     PyObject *const active = active_thread();
@@ -80,7 +80,7 @@ static struct marey_calls_thread *new_thread(struct calls_profile *profile)
     return thread;
 }
 
-/* NULL without memory: the call is not counted. */
+/* NULL on out of memory: the call is not counted. */
 static struct marey_calls_thread *thread_in(struct calls_profile *profile)
 {
     struct calls_here *const here = &slots_here[profile->slot];
@@ -101,7 +101,7 @@ static struct marey_calls_thread *thread_in(struct calls_profile *profile)
 
 /* ---- the user's clock ---- */
 
-/* Its time in ticks: units of timer_unit, or nanoseconds of a float. 0, and a message once, when it fails. */
+/* The user's time in ticks: units of timer_unit, or nanoseconds of a float. On failure 0, and a message once. */
 static uint64_t user_time(struct calls_profile *profile)
 {
     int64_t ticks = 0;
@@ -119,7 +119,7 @@ static uint64_t user_time(struct calls_profile *profile)
     return ticks > 0 ? (uint64_t)ticks : 0;
 }
 
-/* Nothing of one that the clock or a formatter has disabled by now. */
+/* Does nothing if the clock or a formatter has disabled the profile. */
 static void enter(struct calls_profile *profile, uint32_t function, uint32_t signature,
                   bool is_resumed)
 {
@@ -152,8 +152,8 @@ static void leave(struct calls_profile *profile, uint32_t function)
 enum { WAITS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR };
 
 /*
- * What the function was called with; of one that goes on, what it was called with when it began. Entries stay when it is
- * over, until another begins in its place: there are as many as ever waited at once.
+ * The signature of the call; for a resumed generator that of its first call. Entries stay after it ends until its frame
+ * is reused, so there are at most as many as were ever suspended at once.
  */
 static uint32_t sign(struct calls_profile *profile, uint32_t function, const struct calls_frame *frame)
 {
@@ -175,13 +175,13 @@ static uint32_t sign(struct calls_profile *profile, uint32_t function, const str
 
 /* ---- what the sources call ---- */
 
-/* The program's own clock and formatters are not counted. */
+/* The program's clock and formatters are not counted. */
 static bool is_ours(void)
 {
     return is_in_timer || calls_sign_is_formatting;
 }
 
-/* The caller holds the profile. */
+/* The caller holds a reference to the profile. */
 static void begin_code(struct calls_profile *profile, const struct calls_frame *frame)
 {
     const uint32_t function = calls_function_of_code(profile, frame->code, frame->globals);
@@ -191,7 +191,7 @@ static void begin_code(struct calls_profile *profile, const struct calls_frame *
         enter(profile, function, signature, frame->is_resumed);
 }
 
-/* The profile stays for as long as it signs: a formatter, or another thread meanwhile, may disable it and let it go. */
+/* Holds a reference while signing: a formatter, or another thread meanwhile, may disable and drop the profile. */
 void calls_begin_signed(struct calls_profile *one, struct marey_calls_thread *thread,
                         uint32_t function, const struct calls_frame *frame)
 {
@@ -202,7 +202,7 @@ void calls_begin_signed(struct calls_profile *one, struct marey_calls_thread *th
     Py_DECREF(one);
 }
 
-/* The program's clock and formatters may disable the profile, and drop it: it stays until we are through. NULL: none is on. */
+/* The program's clock and formatters may disable and drop the profile, so hold a reference. NULL if the slot is empty. */
 static struct calls_profile *hold(size_t slot)
 {
     return (struct calls_profile *)Py_XNewRef((PyObject *)calls_hook.profiles[slot]);
@@ -217,7 +217,7 @@ void calls_begin_code(const struct calls_frame *frame)
     }
 }
 
-/* Profiles of some modules count built-ins that a watched function calls. */
+/* Profiles of selected modules count built-ins called by watched functions. */
 static bool wants_builtins(const struct calls_profile *profile)
 {
     return profile != NULL && profile->with_builtins;
@@ -317,7 +317,7 @@ int calls_disable(struct calls_profile *profile)
 {
     if (profile->slot < 0)
         return 0;
-    /* A clock that disables its own profile has no time to give. */
+    /* A clock that disables its own profile returns no time. */
     const uint64_t now = profile->timer != NULL && !is_in_timer ? user_time(profile) : 0;
     if (profile->slot < 0)
         return 0; /* the clock has disabled it */

@@ -1,8 +1,8 @@
 /*
- * calls_monitoring.c: calls by sys.monitoring, for all threads at once; Python 3.12 and later.
+ * calls_monitoring.c: calls through sys.monitoring, for all threads at once; Python 3.12 and later.
  *
- * The callbacks are called by the vectorcall protocol: nothing is allocated for a call. Where no profile watches a
- * function, its events are disabled at that place, and cost nothing from then on.
+ * Callbacks use the vectorcall protocol: nothing is allocated per call. If no profile watches a function, its events
+ * are disabled at that place, and then cost nothing.
  */
 #include "calls_hook.h"
 
@@ -15,9 +15,9 @@
 static struct {
     int tool;             /* -1: none */
     PyObject *monitoring; /* sys.monitoring */
-    PyObject *disable;    /* what disables an event at its place */
-    PyObject *missing;    /* the value for no argument */
-    bool has_disabled;    /* some event, somewhere */
+    PyObject *disable;    /* the value that disables an event at its place */
+    PyObject *missing;    /* the value for a missing argument */
+    bool has_disabled;    /* some event is disabled somewhere */
 } source = {.tool = -1};
 
 /* ---- callbacks ---- */
@@ -32,12 +32,12 @@ static inline _PyInterpreterFrame *frame_here(void)
 #endif
 }
 
-/* What sys.monitoring calls, by the vectorcall protocol. */
+/* A callback for sys.monitoring, with the vectorcall protocol. */
 #define CALLBACK(name)                                                                             \
     static PyObject *name(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),   \
                           PyObject *Py_UNUSED(names))
 
-/* The function's own frame is the innermost while a callback runs: the callback is C's. */
+/* During a callback the function's own frame is the innermost, because the callback is in C. */
 static PyObject *globals_here(void)
 {
     const _PyInterpreterFrame *const frame = frame_here();
@@ -54,7 +54,7 @@ static inline struct calls_frame frame_of(PyObject *code, const _PyInterpreterFr
                                 .is_resumed = is_resumed};
 }
 
-/* A function that numba has compiled is reported without its own frame. */
+/* A function compiled by numba is reported without its own frame. */
 static inline bool is_of(const _PyInterpreterFrame *frame, const PyObject *code)
 {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -85,7 +85,7 @@ static PyObject *nothing_more(PyObject *code)
     return Py_NewRef(source.disable);
 }
 
-/* Out of line, as the other long ways are, so that the short ones save no registers for them. */
+/* Not inlined, like the other slow paths, so that the fast ones save no registers. */
 __attribute__((noinline)) static PyObject *start_slowly(PyObject *code)
 {
     begin(code, false);
@@ -123,7 +123,7 @@ CALLBACK(on_resume)
     return nothing_more(args[0]);
 }
 
-/* Throwing and unwinding cannot be disabled at a place. */
+/* Throw and unwind events cannot be disabled at a place. */
 CALLBACK(on_throw)
 {
     begin(args[0], true);
@@ -150,7 +150,7 @@ CALLBACK(on_unwind)
     Py_RETURN_NONE;
 }
 
-/* The C function that a callable is, NULL for none; `arg0` is what a method descriptor is called on. */
+/* The C function of a callable, NULL if none; `arg0` is the object of a method descriptor's call. */
 static inline const PyMethodDef *method_of(PyObject *callable, PyObject *arg0)
 {
     if (Py_IS_TYPE(callable, &PyFunction_Type)) /* most are; the next would walk their bases */
@@ -195,8 +195,8 @@ CALLBACK(on_c_return)
 static const struct callback {
     const char *event;
     vectorcallfunc function;
-    bool is_builtins; /* wanted where built-in functions are */
-    bool is_implied;  /* comes with CALL, and is not asked for */
+    bool is_builtins; /* enabled for built-in functions */
+    bool is_implied;  /* implied by CALL, not requested */
 } callbacks[] = {
     {"PY_START", on_start, false, false},  {"PY_RESUME", on_resume, false, false},
     {"PY_THROW", on_throw, false, false},  {"PY_RETURN", on_return, false, false},
@@ -205,7 +205,10 @@ static const struct callback {
     {"C_RAISE", on_c_return, true, true},
 };
 
-/* What sys.monitoring calls: a function without what surrounds built-in functions, which would cost a tenth of a call. */
+/*
+ * A callable for sys.monitoring: a minimal function object, because a built-in function's overhead would be 10 % of a
+ * call.
+ */
 struct callee {
     PyObject_HEAD vectorcallfunc function;
 };
@@ -222,7 +225,7 @@ static PyObject *callee_create(vectorcallfunc function)
                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
                                         Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                .slots = slots};
-    static PyTypeObject *type; /* for good */
+    static PyTypeObject *type; /* never freed */
     if (type == NULL && (type = (PyTypeObject *)PyType_FromSpec(&spec)) == NULL)
         return NULL;
     struct callee *const self = (struct callee *)type->tp_alloc(type, 0);
@@ -281,7 +284,7 @@ static int set_events(bool on)
     return done != NULL ? 0 : -1;
 }
 
-/* Places where events were disabled have them again. */
+/* Re-enables events at all places. */
 static int restart_events(void)
 {
     if (!source.has_disabled)
@@ -295,7 +298,7 @@ static int find_monitoring(void)
 {
     if (source.monitoring != NULL)
         return 0;
-    PyObject *const monitoring = PySys_GetObject("monitoring"); /* lent */
+    PyObject *const monitoring = PySys_GetObject("monitoring"); /* borrowed */
     if (monitoring == NULL)
         return EXT_FAIL(PyExc_RuntimeError, "this Python has no sys.monitoring");
     source.disable = PyObject_GetAttrString(monitoring, "DISABLE");
@@ -306,7 +309,7 @@ static int find_monitoring(void)
     return 0;
 }
 
-/* Take an id that is free. 0 is for debuggers, 1 for coverage, 2 for profilers, which others take as well; 5 for optimizers. */
+/* Takes a free id. 0 is for debuggers, 1 for coverage, 2 for profilers, used by others too; 5 for optimizers. */
 static int use_tool(void)
 {
     static const int ids[] = {3, 4, 2, 5, 0, 1};

@@ -1,16 +1,16 @@
 /*
- * calls_numba.c: what functions that numba has compiled are called with.
+ * calls_numba.c: the arguments of functions compiled by numba.
  *
- * numba reports such a call to profilers by a frame of the function's code, or by an event without one; the arguments are in
- * neither (what locals there may be are the caller's). So while a profile with signatures is on, the class of numba's
- * dispatchers has a __call__ that keeps the arguments at hand, and goes on with numba's own.
+ * numba reports such a call to profilers with a frame of the function's code, or with an event without a frame; neither
+ * has the arguments (any locals there belong to the caller). So while a profile with signatures is enabled, numba's
+ * dispatcher class has a __call__ that stores the arguments and continues with numba's own.
  */
 #include "calls_hook.h"
 
-/* A call of a dispatcher, on the C stack. All lent but `rest`. */
+/* A call of a dispatcher, on the C stack. All borrowed except `rest`. */
 struct compiled_call {
     PyObject *dispatcher, *args, *names; /* names: a dict, or NULL */
-    PyObject *rest; /* what *args of the function gets, when it was asked for */
+    PyObject *rest;                      /* the tuple for the function's *args, if requested */
     struct compiled_call *outer;
 };
 static _Thread_local struct compiled_call *innermost;
@@ -33,14 +33,14 @@ static PyObject *call_dispatcher(PyObject *self, PyObject *args, PyObject *names
 
 /* ---- arguments ---- */
 
-/* Of the dispatcher's own dict, lent, without running anything; NULL: none. */
+/* From the dispatcher's instance dict, borrowed, without running code; NULL if missing. */
 static PyObject *own(PyObject *dispatcher, const char *name)
 {
     PyObject **const dict = _PyObject_GetDictPtr(dispatcher);
     return dict != NULL && *dict != NULL ? PyDict_GetItemString(*dict, name) : NULL;
 }
 
-/* The i-th parameter: by place, by name, or its default; lent. */
+/* The i-th parameter: by position, by name, or its default; borrowed. */
 static PyObject *argument(const struct compiled_call *call, PyObject *name, Py_ssize_t i, Py_ssize_t n)
 {
     PyObject *const function = own(call->dispatcher, "py_func");
@@ -88,10 +88,10 @@ bool calls_compiled_locals(PyObject *code, PyObject **locals, size_t room)
 
 /* ---- on and off ---- */
 
-/* A class of a module that is imported, a new reference; NULL without an exception for none. */
+/* A class of an imported module, a new reference; NULL without an exception if there is none. */
 static PyTypeObject *imported_class(const char *module, const char *name)
 {
-    PyObject *const type = calls_imported(module, name); /* lent */
+    PyObject *const type = calls_imported(module, name); /* borrowed */
     return type != NULL && PyType_Check(type) ? (PyTypeObject *)Py_NewRef(type) : NULL;
 }
 
@@ -103,7 +103,7 @@ void calls_numba_watch(void)
         return;
     PyTypeObject *const type EXT_OWNED = imported_class("numba.core.registry", "CPUDispatcher");
     PyTypeObject *const base EXT_OWNED = imported_class("numba._dispatcher", "Dispatcher");
-    /* Not where somebody else is there already. */
+    /* Do not replace the hook of another tool. */
     const bool is_numbas = type != NULL && base != NULL && type->tp_call == base->tp_call;
     PyObject *const ours EXT_OWNED = is_numbas ? PyDescr_NewMethod(type, &method) : NULL;
     if (ours != NULL) {
@@ -120,7 +120,7 @@ void calls_numba_leave(void)
     if (type == NULL)
         return;
     EXT_KEEP_ERROR();
-    watched.type = NULL; /* the call stays known: it may be under way */
+    watched.type = NULL; /* keep `call`: a call may be in progress */
     if (PyObject_DelAttrString((PyObject *)type, "__call__") < 0)
         PyErr_Clear();
 }

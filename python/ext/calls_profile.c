@@ -7,7 +7,7 @@
 
 /* ---- life ---- */
 
-/* Profiles are of the main interpreter: what they share is one process's. */
+/* Only the main interpreter has profiles: their shared state is per process. */
 static bool is_main(void)
 {
     return PyInterpreterState_Get() == PyInterpreterState_Main();
@@ -133,7 +133,7 @@ static int profile_clear_references(PyObject *object)
     return 0;
 }
 
-/* One that is on is referred to by its slot, and does not come here. */
+/* An enabled profile is referenced by its slot, so it does not get here. */
 static void profile_dealloc(PyObject *object)
 {
     struct calls_profile *const self = SELF(object);
@@ -166,7 +166,7 @@ static PyObject *profile_enable(PyObject *object, PyObject *args, PyObject *kwar
                                      &subcalls, &builtins) ||
         !is_made(self))
         return NULL;
-    if (self->slot < 0) { /* one that is on stays as it is */
+    if (self->slot < 0) { /* an enabled one is not changed */
         if (subcalls >= 0)
             self->with_subcalls = subcalls;
         if (builtins >= 0)
@@ -251,7 +251,7 @@ static PyObject *end_calls(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unus
     Py_RETURN_NONE;
 }
 
-/* A child goes on with the profile of a recording, into a log for the child; those of the program are off in it. */
+/* A child continues the recording's profile, into its own log; the program's profiles are disabled in it. */
 static PyObject *calls_forked(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     for (size_t i = 0; i < CALLS_PROFILES; i++) {
@@ -270,7 +270,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyObject *the_module; /* lent: it stays until the interpreter ends */
+static PyObject *the_module; /* borrowed: it lives until the interpreter ends */
 
 PyObject *calls_module(void)
 {
@@ -291,7 +291,7 @@ int calls_make(PyObject *module)
                : -1;
 }
 
-/* Have the interpreter call us when it ends and when it was forked. */
+/* Registers callbacks for interpreter exit and forks. */
 int calls_prepare(void)
 {
     static bool is_done;
@@ -323,7 +323,7 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Nanoseconds that a call of `function` takes, the least of some; 0 and an exception otherwise. */
+/* Minimum time of a call of `function` in nanoseconds; 0 and an exception on failure. */
 static uint64_t least_ns(PyObject *function)
 {
     uint64_t least = UINT64_MAX;
@@ -351,7 +351,7 @@ static PyObject *make_function(void)
     return Py_XNewRef(done != NULL ? PyDict_GetItemString(names, "g") : NULL);
 }
 
-/* Picoseconds for each call; 0 and maybe an exception when it cannot be measured. */
+/* Picoseconds per call; 0, possibly with an exception, if it cannot be measured. */
 static uint64_t measure(PyObject *scratch)
 {
     PyObject *const function EXT_OWNED = make_function();
@@ -365,7 +365,7 @@ static uint64_t measure(PyObject *scratch)
     return with > without ? (with - without) * 1000 / CALLS : 0;
 }
 
-/* On a hook that somebody else has, measuring would only disturb. */
+/* Do not measure while another tool has the hook. */
 static bool can_measure(void)
 {
 #if CALLS_MONITORING
@@ -377,7 +377,7 @@ static bool can_measure(void)
 
 void calls_tell_cost(struct calls_profile *profile)
 {
-    static uint64_t costs[2]; /* in picoseconds, without signatures and with; 0: not measured */
+    static uint64_t costs[2]; /* in picoseconds, without and with signatures; 0: not measured */
     static bool is_measuring;
     uint64_t *const cost = &costs[profile->signer != NULL];
     if (is_measuring || profile->timer != NULL)
@@ -398,7 +398,7 @@ void calls_tell_cost(struct calls_profile *profile)
 
 static struct calls_profile *watching; /* strong; NULL: none */
 
-/* A list of names with ':' between them; None for none. */
+/* A list of names separated by ':'; None if empty. */
 static PyObject *names_of(const char *text)
 {
     if (text[0] == '\0')
@@ -425,7 +425,7 @@ static struct calls_profile *begin_watching(const struct marey_calls_asked *aske
     return SELF(profile);
 }
 
-/* The program runs, whatever is in the way of its profile. */
+/* The program runs even if its profile cannot start. */
 void calls_watch(void)
 {
     struct marey_calls_asked asked;

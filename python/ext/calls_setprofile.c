@@ -1,8 +1,8 @@
 /*
- * calls_setprofile.c: calls by the profile hook, which each thread has for itself; Python 3.10 and 3.11.
+ * calls_setprofile.c: calls through the per-thread profile hook; Python 3.10 and 3.11.
  *
- * Threads that are there get it when a profile is enabled; those that threading starts later, by threading.setprofile().
- * The previous holder of the hook gets it back.
+ * Existing threads get the hook when a profile is enabled; threads started later get it by threading.setprofile(). The
+ * previous holder of the hook gets it back.
  */
 #include "calls_hook.h"
 
@@ -21,13 +21,13 @@
 
 #if PY_VERSION_HEX >= 0x030b0000
 
-/* The fields, at an address that stays the same while a generator waits. */
+/* The frame's data, at an address that does not change while a generator is suspended. */
 #define FIELDS(frame) ((frame)->f_frame)
 #define LOCALS localsplus
 
 /*
- * It goes on, unless it is at the instruction by which functions begin. One that something is thrown into, as by close(), is
- * still where it waits.
+ * Whether it is resumed: unless it is at the instruction that starts functions. After a throw, as by close(), it is
+ * still where it was suspended.
  */
 static inline bool is_resumed(PyFrameObject *frame)
 {
@@ -64,19 +64,19 @@ static inline struct calls_frame frame_of(PyFrameObject *frame, bool goes_on)
                                 .is_resumed = goes_on};
 }
 
-/* A module or the body of a class, or a function that numba has compiled: numba takes the flag from those it reports. */
+/* A module or class body, or a function compiled by numba: numba clears the flag in those it reports. */
 static inline bool is_unusual(const struct calls_frame *frame)
 {
     return (((PyCodeObject *)frame->code)->co_flags & CO_OPTIMIZED) == 0;
 }
 
-/* Out of line, so that the short way saves no registers for it. */
+/* Not inlined, so that the fast path saves no registers. */
 __attribute__((noinline)) static void begin_slowly(PyFrameObject *frame, bool goes_on)
 {
     enum { MOST = 64 };
     PyObject *values[MOST];
     struct calls_frame begun = frame_of(frame, goes_on);
-    if (is_unusual(&begun)) /* what locals numba's frame has are not the function's own */
+    if (is_unusual(&begun)) /* locals of numba's frame are not the function's */
         begun.locals = calls_compiled_locals(begun.code, values, MOST) ? values : NULL;
     calls_begin_code(&begun);
 }
@@ -150,7 +150,7 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
 
 /* ---- threads ---- */
 
-/* Hooks of others, which get them back. */
+/* Replaced hooks, to be restored. */
 static struct others {
     struct {
         uint64_t thread;
@@ -176,7 +176,7 @@ static int keep_other(const PyThreadState *thread)
     return 0;
 }
 
-/* Once all threads have the hook: a warning runs code, and threads may end while it does. */
+/* Warns after all threads have the hook: a warning runs code, and threads may end meanwhile. */
 static int tell_of_others(void)
 {
     return others.n == 0 ? 0
@@ -210,14 +210,14 @@ static int unhook_thread(PyThreadState *thread)
 {
     const uint64_t id = PyThreadState_GetID(thread);
     if (thread->c_profilefunc != on_event)
-        return 0; /* somebody else has it by now */
+        return 0; /* another tool has taken it */
     for (size_t i = 0; i < others.n; i++)
         if (others.hooks[i].thread == id)
             return _PyEval_SetProfile(thread, others.hooks[i].function, others.hooks[i].argument);
     return _PyEval_SetProfile(thread, NULL, NULL);
 }
 
-/* What threading calls in a new thread at its first event: the hook takes over from here. */
+/* Called by threading in a new thread at its first event: installs the hook. */
 static PyObject *on_new_thread(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *frame, *event, *arg;
@@ -234,7 +234,7 @@ PyMethodDef calls_source_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* threading.setprofile(); importing threading is what a program with threads does anyway. */
+/* threading.setprofile(); a program with threads imports threading anyway. */
 static int tell_threading(bool on)
 {
     PyObject *const threading EXT_OWNED = PyImport_ImportModule("threading");

@@ -1,11 +1,11 @@
 /*
- * Values of libraries: arrays of numpy, CuPy, JAX and numba, tensors of torch, tables of pandas.
+ * Values of libraries: arrays of numpy, CuPy, JAX and numba, torch tensors, pandas tables.
  *
- * numpy.ndarray and classes that derive from it are read through the structures that numpy's public headers declare; a class
- * that overrides `shape` is not asked. The usual dtypes are known by their numbers in numpy. All others (byte order, text,
- * times, records, types of other packages) get a text, once for each object that describes one.
+ * numpy.ndarray and its subclasses are read through the structures in numpy's public headers, even if a class overrides
+ * `shape`. Common dtypes are identified by their numbers in numpy. All others (byte order, text, times, records, types
+ * of other packages) get a text, once per dtype object.
  *
- * Other libraries' arrays are asked through getters that are written in C, called from the very type that declares them.
+ * Arrays of other libraries are read through getters written in C, taken from the type that declares them.
  */
 #include "calls_signer.h"
 #include "torch_abi.h"
@@ -15,7 +15,7 @@
 
 /* ---- numpy's structures ---- */
 
-/* As its public headers lay them out, in all versions since 1.7. */
+/* The layout in its public headers, in all versions since 1.7. */
 struct numpy_descr {
     PyObject ob_base;
     PyTypeObject *typeobj;
@@ -39,7 +39,7 @@ static bool is_getter(const PyObject *descriptor)
     return Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyMemberDescr_Type;
 }
 
-/* The getter in C of a type's own dict, called: a new reference; NULL without an exception when there is none. */
+/* Calls a C getter from a type's own dict: a new reference; NULL without an exception if there is none. */
 static PyObject *get(struct calls_signer *signer, PyTypeObject *type, enum calls_name name,
                      PyObject *value)
 {
@@ -53,7 +53,7 @@ static PyObject *get(struct calls_signer *signer, PyTypeObject *type, enum calls
     return got;
 }
 
-/* An attribute in the instance's own dict: a new reference, or NULL. */
+/* An attribute in the instance dict: a new reference, or NULL. */
 static PyObject *get_own(struct calls_signer *signer, PyObject *value, enum calls_name name)
 {
     PyObject *dict EXT_OWNED = PyObject_GenericGetDict(value, NULL);
@@ -74,7 +74,7 @@ void calls_dtypes_fini(struct calls_signer *signer)
     PyMem_Free(signer->dtypes.entries);
 }
 
-/* The dtype of an array word; 0: not one that we know. `make` makes its text, once for each object. */
+/* The dtype of an array word; 0: unknown. `make` creates its text, once per object. */
 static uint32_t dtype_by_object(struct calls_signer *signer, PyObject *object,
                                 uint32_t (*make)(struct calls_signer *, PyObject *))
 {
@@ -84,7 +84,7 @@ static uint32_t dtype_by_object(struct calls_signer *signer, PyObject *object,
     text = make(signer, object);
     if (text == 0)
         return 0;
-    /* Making the text may have met it already. */
+    /* Creating the text may have added it already. */
     if (signer->dtypes.n_used < MAX_DTYPES && calls_table_get(&signer->dtypes, object) == 0 &&
         calls_table_set(&signer->dtypes, object, text))
         Py_INCREF(object);
@@ -121,7 +121,7 @@ static void append_str(struct calls_signer *signer, struct calls_text *text, PyO
     append_object(text, str);
 }
 
-/* "<f4", "S3", "?": as numpy writes it within a record. */
+/* "<f4", "S3", "?": numpy's form inside a record. */
 static void append_field(struct calls_signer *signer, struct calls_text *text, PyObject *descr)
 {
     struct calls_text str = {.length = 0};
@@ -137,7 +137,7 @@ static void append_record(struct calls_signer *signer, struct calls_text *text, 
     calls_append(text, "[");
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names) && text->length < MAX_TEXT; i++) {
         PyObject *const name = PyTuple_GET_ITEM(names, i);
-        /* A mappingproxy of a dict: both answer in C for a plain str. */
+        /* A mappingproxy of a dict: both are implemented in C for a plain str. */
         PyObject *field EXT_OWNED =
             fields != NULL && PyUnicode_CheckExact(name) ? PyObject_GetItem(fields, name) : NULL;
         PyErr_Clear();
@@ -151,7 +151,7 @@ static void append_record(struct calls_signer *signer, struct calls_text *text, 
     calls_append(text, "]");
 }
 
-/* "datetime64[ns]" of "<M8[ns]" */
+/* "datetime64[ns]" for "<M8[ns]" */
 static void append_time(struct calls_signer *signer, struct calls_text *text,
                         const struct numpy_descr *descr)
 {
@@ -165,7 +165,7 @@ static void append_time(struct calls_signer *signer, struct calls_text *text,
     calls_append(text, str.text + 3);
 }
 
-/* The text that str(dtype) has, but for records whose fields lie apart. */
+/* The text of str(dtype), except for records with gaps. */
 static uint32_t make_numpy_text(struct calls_signer *signer, PyObject *object)
 {
     const struct numpy_descr *const descr = (const struct numpy_descr *)object;
@@ -243,7 +243,7 @@ void calls_put_numpy(struct calls_put *put, PyObject *value)
 
 /* ---- others ---- */
 
-/* Put an array word and the sizes of a tuple, whose elements may be anything. False when it is not a tuple. */
+/* Adds an array word and the sizes in a tuple, whose elements may be anything. False if it is not a tuple. */
 static bool put_shape(struct calls_put *put, struct calls_array_word word, PyObject *shape)
 {
     if (put->signer->options.level < CALLS_SHAPE) {
@@ -264,7 +264,7 @@ static bool put_shape(struct calls_put *put, struct calls_array_word word, PyObj
     return true;
 }
 
-/* nanobind's getter of jaxlib's property `aval`: lent. */
+/* nanobind's getter of jaxlib's property `aval`: borrowed. */
 static PyObject *jax_getter(struct calls_signer *signer, PyTypeObject *type)
 {
     PyObject *const property = type->tp_dict != NULL
@@ -279,7 +279,7 @@ static PyObject *jax_getter(struct calls_signer *signer, PyTypeObject *type)
     return is_native ? getter : NULL;
 }
 
-/* New references to shape and dtype; NULL where it has none. */
+/* New references to shape and dtype; NULL if missing. */
 static void ask(struct calls_signer *signer, enum calls_kind kind, PyObject *value,
                 PyObject **shape, PyObject **dtype)
 {
@@ -321,15 +321,15 @@ bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *va
 /*
  * ---- torch ----
  *
- * Tensors of torch: exactly torch.Tensor and torch.nn.Parameter. Their getters are C++ functions of torch._C.TensorBase,
- * called from that type, so that nothing in between can be overridden. Two things of torch would still make them more than
- * a look, and both are asked of the library first, by functions that it exports:
+ * Torch tensors: exactly torch.Tensor and torch.nn.Parameter. Their getters are C++ functions of torch._C.TensorBase,
+ * called through that type, so that nothing can override them. Two torch features would still cause side effects, so
+ * both are checked first, through functions exported by the library:
  *
  *   a mode of __torch_function__ (torch.set_default_device() is one) makes getters call Python. It is switched
- *   off on this thread for that time, as torch._C.DisableTorchFunction does.
- *   torch.jit.trace writes what is asked of a tensor into its graph. Then tensors are described by their type only.
+ *   off on this thread meanwhile, as torch._C.DisableTorchFunction does.
+ *   torch.jit.trace records accesses to a tensor in its graph. Then tensors are described by type only.
  *
- * Where one of these functions is missing, tensors are described by their type only as well.
+ * If one of these functions is missing, tensors are also described by type only.
  */
 
 static struct {
@@ -367,7 +367,7 @@ static PyTypeObject *tensor_base(PyTypeObject *type)
     return base != NULL ? base : calls_base_in_c(type, "torch._C._TensorBase");
 }
 
-/* "float32" of torch.float32, whose type is C's. */
+/* "float32" for torch.float32, whose type is implemented in C. */
 static uint32_t make_dtype_text(struct calls_signer *signer, PyObject *dtype)
 {
     static const char prefix[] = "torch.";
@@ -380,7 +380,7 @@ static uint32_t make_dtype_text(struct calls_signer *signer, PyObject *dtype)
     return text != NULL ? calls_text(signer, text, strlen(text)) : 0;
 }
 
-/* The text of "cuda:0", or 0. */
+/* The text "cuda:0", or 0. */
 static uint16_t device_of(struct calls_signer *signer, PyTypeObject *base, PyObject *value)
 {
     PyObject *device EXT_OWNED = get(signer, base, NAME_DEVICE, value);
@@ -401,7 +401,7 @@ static bool is_contiguous(struct calls_signer *signer, PyTypeObject *base, PyObj
     PyObject *answer = method != NULL && Py_TYPE(method) == &PyMethodDescr_Type
                            ? PyObject_CallFunctionObjArgs(method, value, NULL)
                            : NULL;
-    Py_XDECREF(answer); /* True and False stay */
+    Py_XDECREF(answer); /* True and False are never freed */
     PyErr_Clear();
     return answer == Py_True;
 }
@@ -447,21 +447,21 @@ bool calls_put_torch(struct calls_put *put, PyObject *value)
 /*
  * ---- pandas ----
  *
- * Tables of pandas: which types of elements, how many columns of each, how many rows. A DataFrame or Series keeps them in a
- * manager of blocks, in its own dict; blocks are objects with getters in C; their values are arrays of numpy, or pandas'
- * own. Nothing that pandas writes in Python is called, so classes that derive from these are read the same way.
+ * Pandas tables: element types, columns of each, rows. A DataFrame or Series keeps them in a block manager, in its
+ * instance dict; blocks are objects with C getters; their values are numpy arrays, or pandas' own. No Python code of
+ * pandas is called, so subclasses are read the same way.
  */
 
 enum { MAX_GROUPS = 8 };
 
 struct table {
     uint64_t rows;
-    uint64_t groups[MAX_GROUPS]; /* a dtype and 32 bits of columns */
+    uint64_t groups[MAX_GROUPS]; /* a dtype and a 32-bit number of columns */
     uint32_t n_groups;
     bool has_more;
 };
 
-/* The class of pandas' own in C that a type derives from; of some versions it is made while they are loaded. NULL for none. */
+/* The pandas base class in C of a type; some versions create it at import. NULL if none. */
 static PyTypeObject *base_in_c(PyTypeObject *type, const char *module, const char *name)
 {
     char whole[64];
@@ -478,7 +478,7 @@ static bool is_numpy(PyObject *value)
     return calls_base_in_c(Py_TYPE(value), "numpy.ndarray") != NULL;
 }
 
-/* Through the getter of a class in C; of a class in Python from the own dict of the value. A new reference, or NULL. */
+/* With a getter of a class in C; for a Python class from the instance dict. A new reference, or NULL. */
 static PyObject *get_either(struct calls_signer *signer, PyObject *value, const char *module,
                             const char *class, enum calls_name in_c, enum calls_name own)
 {
@@ -499,7 +499,7 @@ static void add_group(struct table *table, uint32_t dtype, uint64_t columns)
         table->groups[table->n_groups++] = (uint64_t)dtype << 32 | (uint32_t)columns;
 }
 
-/* One block's values: columns by rows, or one column. */
+/* Adds one block's values: columns by rows, or one column. */
 static void add_values(struct calls_signer *signer, struct table *table, PyObject *values)
 {
     PyObject *array EXT_OWNED = NULL;

@@ -1,36 +1,36 @@
 /*
- * Words to numbers, for each function by itself.
+ * Words to numbers, separately for each function.
  *
- *     last     the words of the last call: most calls end here
- *     memo     64 places by hash, each with the words that came last to it
+ *     last     the words of the last call: most calls match
+ *     memo     64 slots by hash, each with the last words that hashed there
  *     exact    single signatures, up to the cap, by hash
  *     wide     signatures that cover several
  *
- * Past the cap, words that are new are widened. Sizes in which known signatures of the same build differ, or this one from
+ * Past the cap, new words are widened. Sizes in which known signatures of the same structure differ, or this one from
  * them, become a range between powers of two, so that a function called with ten thousand lengths has a row for each
- * doubling. When there are too many of those as well, what is left is "other shapes". Words of one text (two types of one
- * name) are one signature, and take no second place among the exact ones.
+ * doubling. When there are too many of those as well, the rest is "other shapes". Words with the same text (two types
+ * with one name) are one signature, and use only one exact slot.
  */
 #include "calls_signer.h"
 
 enum { DEFAULT_MOST = 64, MEMO = 64 };
 
 struct entry {
-    uint64_t *words; /* owned; NULL: free */
-    char *text;      /* owned; of exact ones only */
+    uint64_t *words; /* owned; NULL: empty */
+    char *text;      /* owned; only for exact ones */
     uint64_t hash;
-    uint64_t wide; /* which words represent a range */
+    uint64_t wide; /* bits of words that represent a range */
     uint32_t n_words, number;
     bool is_wide;
 };
 
 struct calls_function {
-    PyObject *names; /* owned: the tuple of the code that was called last; another one may have other parameters */
+    PyObject *names; /* owned: names of the last called code; another code object may have other parameters */
     uint32_t n_parameters, flags;
     struct entry last;
     struct entry *exact, *wide;
     uint32_t n_exact, n_wide, room_exact;
-    uint32_t other; /* the number of "other shapes"; 0: not needed yet */
+    uint32_t other; /* the number of "other shapes"; 0: not assigned yet */
     struct entry memo[MEMO];
 };
 
@@ -51,8 +51,8 @@ static bool is_same(const struct entry *entry, uint64_t hash, const uint64_t *wo
 }
 
 /*
- * The same for the few words of a call, where a call of memcmp() would cost more. One by one: words that were stored a few cycles
- * ago are there at once when they are loaded as they were stored, and not when two are loaded together.
+ * The same for few words, where memcmp() would cost more. One by one: words stored a few cycles ago can be forwarded if
+ * they are loaded as they were stored, but not if two are loaded together.
  */
 static bool has_same_words(const uint64_t *a, const uint64_t *b, size_t n)
 {
@@ -62,7 +62,7 @@ static bool has_same_words(const uint64_t *a, const uint64_t *b, size_t n)
     return true;
 }
 
-/* Whatever was there goes. False without memory; then it is free. */
+/* Replaces the entry. False on out of memory; it is then empty. */
 static bool entry_fill(struct entry *entry, const struct entry *from)
 {
     uint64_t *const words = PyMem_Realloc(entry->words, (from->n_words + 1) * sizeof *words);
@@ -107,7 +107,7 @@ void calls_functions_fini(struct calls_signer *signer)
     PyMem_Free(signer->functions);
 }
 
-/* The place of a function, made when it is new. NULL without memory. */
+/* The data of a function, created if new. NULL on out of memory. */
 static struct calls_function *function_get(struct calls_signer *signer, uint32_t number)
 {
     if (number >= signer->n_functions) {
@@ -134,7 +134,7 @@ static bool has_same_names(PyObject *a, PyObject *b, uint32_t n)
     return is_same;
 }
 
-/* Another code object came with the number, as when a function is defined again: forget what its parameters rule out. */
+/* Another code object has the number, as when a function is redefined: drop data that no longer match its parameters. */
 static void function_meet(struct calls_function *function,
                           const struct calls_parameters *parameters, uint32_t flags)
 {
@@ -160,7 +160,7 @@ static uint32_t most_wide(const struct calls_signer *signer)
     return most_of(signer) / 4 + 1;
 }
 
-/* Without memory it is not remembered, and met anew the next time. */
+/* On out of memory it is not stored, and counts as new next time. */
 static void add_exact(struct calls_signer *signer, struct calls_function *function,
                       const struct entry *entry, const struct calls_text *text)
 {
@@ -185,7 +185,7 @@ static void add_exact(struct calls_signer *signer, struct calls_function *functi
     function->n_exact++;
 }
 
-/* Which sizes differ between these words and the exact ones that are alike but for sizes. */
+/* The sizes in which these words differ from exact ones that are equal except for sizes. */
 static uint64_t differing(const struct calls_function *function, const uint64_t *words, uint32_t n,
                           uint64_t sizes)
 {
@@ -204,7 +204,7 @@ static uint64_t differing(const struct calls_function *function, const uint64_t 
     return has_any ? different : sizes;
 }
 
-/* One number for all that has no other; 0 when none can be had. */
+/* One number for all signatures without another one; 0 on failure. */
 static uint32_t other_shapes(struct calls_signer *signer, struct marey_calls *calls,
                              uint32_t number, struct calls_function *function)
 {
@@ -214,7 +214,7 @@ static uint32_t other_shapes(struct calls_signer *signer, struct marey_calls *ca
     return function->other;
 }
 
-/* Replace sizes by the first of their range. */
+/* Replaces sizes by the first of their range. */
 static void widen(struct entry *entry, uint64_t wide)
 {
     entry->wide = wide;
@@ -248,7 +248,7 @@ static uint32_t number_wide(struct calls_signer *signer, struct marey_calls *cal
     return entry.number;
 }
 
-/* The exact signature of that text; NULL: none. */
+/* The exact signature with that text, or NULL. */
 static const struct entry *find_text(const struct calls_function *function,
                                      const struct calls_text *text)
 {
@@ -258,7 +258,7 @@ static const struct entry *find_text(const struct calls_function *function,
     return NULL;
 }
 
-/* Fill in the number of words that are met for the first time, or again after they were forgotten. */
+/* Sets the number of words that are new, or were dropped. */
 static void number_new(struct calls_signer *signer, struct marey_calls *calls, uint32_t number,
                        PyCodeObject *code, struct calls_function *function, struct entry *met)
 {

@@ -1,6 +1,6 @@
 /*
- * Words to text, at the first sight of a signature: "a:ndarray(dtype=float32, shape=(16,)), b:int". One pass over the words
- * that also finds which of them are sizes and how many elements there are.
+ * Words to text, once per signature: "a:ndarray(dtype=float32, shape=(16,)), b:int". One pass that also finds which
+ * words are sizes, and the number of elements.
  */
 #include "calls_signer.h"
 
@@ -14,12 +14,12 @@ struct reader {
     uint64_t wide;
     struct calls_text *out;
     double arrays, containers; /* elements */
-    bool is_unknown;           /* how many elements there are */
+    bool is_unknown;           /* the number of elements is unknown */
 };
 
 /* ---- text ---- */
 
-/* Cut at the end of a character; calls_text_make() appends "...". */
+/* Truncated at a character; calls_text_make() appends "...". */
 void calls_append(struct calls_text *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -69,7 +69,7 @@ static const char *name_of(const struct reader *in, uint64_t word)
     return is_known ? calls_type_name(type->type) : "...";
 }
 
-/* A size, which may represent a range of them. */
+/* Appends a size, which may stand for a range. */
 static uint64_t append_size(struct reader *in, uint32_t at)
 {
     const uint64_t size = at < in->n ? in->words[at] : SIZE_UNKNOWN;
@@ -255,7 +255,7 @@ void calls_text_make(struct calls_signer *signer, PyCodeObject *code, const uint
         append_name(out, &parameters, i);
         append_value(&in, 1);
     }
-    if (out->length >= MAX_SIGNATURE - 4) /* it was cut, or nearly */
+    if (out->length >= MAX_SIGNATURE - 4) /* it was truncated, or nearly */
         for (int i = 0; i < 3; i++)
             out->text[out->length++] = '.';
     out->text[out->length] = '\0';

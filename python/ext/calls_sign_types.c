@@ -1,7 +1,7 @@
 /*
- * Types by number. A table by address finds the entry of a type; a small one in front of it (signer.slots) answers nearly
- * always. A type that can be freed has a weak reference, whose callback takes it out of both before its address can be
- * another's. Nothing here asks a type or its metaclass anything: names, flags and bases are fields of its structure.
+ * Types by number. A table by address finds a type's entry; a small cache in front of it (signer.slots) usually hits. A
+ * type that can be freed has a weak reference, whose callback removes it from both before its address can be reused.
+ * Nothing here calls a type or its metaclass: names, flags and bases are fields of its structure.
  */
 #include "calls_signer.h"
 
@@ -34,7 +34,7 @@ PyTypeObject *calls_base_in_c(PyTypeObject *type, const char *name)
 PyObject *calls_imported(const char *module, const char *name)
 {
     PyObject *const modules =
-        PySys_GetObject("modules"); /* by PyImport_ it is fatal while Python ends */
+        PySys_GetObject("modules"); /* PyImport_ functions abort during interpreter shutdown */
     PyObject *found = NULL;
     PyObject *key EXT_OWNED =
         modules != NULL && PyDict_CheckExact(modules) ? PyUnicode_FromString(module) : NULL;
@@ -45,7 +45,7 @@ PyObject *calls_imported(const char *module, const char *name)
     return found;
 }
 
-/* The formatter of a type or the nearest of its bases: lent. Keys are addresses, since a metaclass may define __hash__. */
+/* The formatter of a type or its nearest base: borrowed. Keys are addresses, since a metaclass may define __hash__. */
 static PyObject *formatter_of(PyObject *formatters, PyTypeObject *type)
 {
     PyObject *const bases = type->tp_mro;
@@ -87,7 +87,7 @@ static enum calls_kind kind_of_builtin(const PyTypeObject *type)
     return KIND_PLAIN;
 }
 
-/* Types of libraries: by the name of a base in C (no module), as a class that was imported, or as one that derives from it. */
+/* Types of libraries: by the name of a base in C (no module), or as an imported class or its subclass. */
 static const struct {
     const char *module, *name;
     enum calls_kind kind;
@@ -124,7 +124,7 @@ static enum calls_kind kind_of(PyTypeObject *type)
 
 /* ---- the table ---- */
 
-/* An entry that is free; 0 when there is none. */
+/* Takes a free entry; 0 if there is none. */
 static uint32_t entry_take(struct calls_signer *signer)
 {
     uint32_t index = signer->free_type;
@@ -145,7 +145,7 @@ static uint32_t entry_take(struct calls_signer *signer)
     return signer->n_types++;
 }
 
-/* What the entry held is released when the table is in order again: code may run then. */
+/* Releases what the entry held once the table is consistent: that may run code. */
 static void entry_give(struct calls_signer *signer, uint32_t index)
 {
     const struct calls_type old = signer->types[index];
@@ -161,7 +161,7 @@ static void entry_give(struct calls_signer *signer, uint32_t index)
 
 /* ---- the end of a type ---- */
 
-/* The callback of a weak reference; `self` is (capsule of the signer, address). */
+/* The weak reference's callback; `self` is (capsule of the signer, address). */
 static PyObject *type_ends(PyObject *self, PyObject *Py_UNUSED(weak))
 {
     struct calls_signer *const signer = PyCapsule_GetPointer(PyTuple_GET_ITEM(self, 0), NULL);
@@ -187,7 +187,7 @@ static PyObject *watch(struct calls_signer *signer, PyTypeObject *type)
 
 /* ---- meeting a type ---- */
 
-/* An entry for a type that is not in the table; 0 when none can be had. */
+/* Adds an entry for a new type; 0 on failure. */
 static uint32_t type_add(struct calls_signer *signer, PyTypeObject *type)
 {
     PyObject *const formatter = formatter_of(signer->options.formatters, type);
@@ -286,7 +286,7 @@ static int texts_init(struct calls_texts *texts)
 {
     texts->texts = PyMem_Calloc(MAX_TEXTS, sizeof *texts->texts);
     texts->table = PyMem_Calloc(2 * MAX_TEXTS, sizeof *texts->table);
-    texts->n = 1; /* 0 is none */
+    texts->n = 1; /* 0 means none */
     return texts->texts != NULL && texts->table != NULL ? 0 : -1;
 }
 

@@ -1,7 +1,7 @@
 /*
- * Values that are not arrays. Containers of exactly the built-in types are looked into by their structures: nothing is
- * hashed, compared or iterated by Python's protocols. Only the first elements are looked at, so that a long list costs as
- * much as a short one.
+ * Values that are not arrays. Containers of exactly the built-in types are read through their structures: nothing is
+ * hashed, compared or iterated by Python's protocols. Only the first elements are read, so that a long list costs no
+ * more than a short one.
  */
 #include "calls_signer.h"
 
@@ -12,12 +12,12 @@ enum { MAX_LOOKS = 8, MAX_ALTERNATIVES = 3, MAX_SET_SLOTS = 64 };
 
 /* ---- elements ---- */
 
-/* Elements that are alike are shown once: where the words of each that differs begin. */
+/* Equal elements are shown once: where the words of each different one begin. */
 struct alternatives {
-    uint32_t at[MAX_ALTERNATIVES + 1]; /* and where the last one ends */
+    uint32_t at[MAX_ALTERNATIVES + 1]; /* plus the end of the last one */
     uint32_t n;
     bool has_more;
-    const PyTypeObject *plain; /* the type of an element that was put, of which only its type is shown */
+    const PyTypeObject *plain; /* type of an element that was added with only its type */
 };
 
 __attribute__((noinline)) static void
@@ -64,14 +64,14 @@ static uint64_t length_of(const struct calls_put *put, Py_ssize_t length)
     return put->signer->options.level >= CALLS_SHAPE ? (uint64_t)length : SIZE_UNKNOWN;
 }
 
-/* Containers are asked for their size and their elements each time: a formatter may have changed them. */
+/* Size and elements are reread each time, because a formatter may have changed the container. */
 static void put_sequence(struct calls_put *put, PyObject *sequence, bool is_tuple, uint32_t depth)
 {
     const uint32_t at = put->n;
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
     struct calls_container_word word = {.n_first = 0};
     struct alternatives all = {.n = 0};
-    calls_put(put, 0); /* filled when that is known */
+    calls_put(put, 0); /* filled in later */
     calls_put(put, length_of(put, n));
     word.is_each = is_tuple && n <= MAX_LOOKS;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence) && i < MAX_LOOKS; i++)
@@ -93,7 +93,7 @@ static void put_set(struct calls_put *put, PySetObject *set, uint32_t depth)
     calls_put(put, length_of(put, set->used));
     uint32_t looks = 0;
     for (Py_ssize_t i = 0; i <= set->mask && i < MAX_SET_SLOTS && looks < MAX_LOOKS; i++) {
-        /* A free slot has no key, one whose key was removed has a hash that no key has. */
+        /* A free slot has no key; a deleted one has a hash that no key has. */
         if (set->table[i].key == NULL || set->table[i].hash == -1)
             continue;
         alternatives_add(put, &all, set->table[i].key, depth);
@@ -104,13 +104,13 @@ static void put_set(struct calls_put *put, PySetObject *set, uint32_t depth)
         put->words[at] = container_word(word);
 }
 
-/* How many entries of a dict are looked at: PyDict_Next() is not asked whether there is one more. */
+/* How many entries of a dict are read, known without calling PyDict_Next() once more. */
 static Py_ssize_t n_looks(PyObject *dict)
 {
     return PyDict_GET_SIZE(dict) < MAX_LOOKS ? PyDict_GET_SIZE(dict) : MAX_LOOKS;
 }
 
-/* The keys of a dict. `value_word` is that of all values when they are of one plain type, as most are; else 0. */
+/* Adds the keys of a dict. `value_word` is that of all values if they have one plain type, as is usual; else 0. */
 static struct alternatives put_keys(struct calls_put *put, PyObject *dict, uint32_t depth,
                                     uint64_t *value_word)
 {
@@ -203,7 +203,7 @@ static uint32_t name_of(struct calls_signer *signer, enum calls_kind kind, PyObj
                : 0;
 }
 
-/* What the user's function says of the value. When it raises, that is printed once, and only its type is known. */
+/* The result of the user's formatter. If it raises, prints that once, and only the type is used. */
 static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t type_word)
 {
     if (calls_type_of(signer, type_word)->detail == NULL || calls_sign_is_formatting)
@@ -237,7 +237,7 @@ static bool put_text(struct calls_put *put, uint32_t text)
 
 /* ---- any ---- */
 
-/* What follows the type's own word. False: nothing can be said. */
+/* Adds what follows the type's word. False if there is nothing. */
 static bool put_details(struct calls_put *put, const struct calls_type_slot *type, PyObject *value,
                         uint32_t depth)
 {
@@ -274,12 +274,12 @@ static bool put_details(struct calls_put *put, const struct calls_type_slot *typ
 void calls_put_detailed(struct calls_put *put, const struct calls_type_slot *slot, PyObject *value,
                         uint32_t depth)
 {
-    const struct calls_type_slot type = *slot; /* another type may take its place meanwhile */
+    const struct calls_type_slot type = *slot; /* another type may take the slot meanwhile */
     const uint32_t begin = put->n;
     bool is_told = put->signer->options.level > CALLS_TYPES || type.kind == KIND_FORMATTED;
     if (is_told) {
         calls_put(put, type.word);
-        Py_INCREF(value); /* a formatter may take it out of the container that holds it */
+        Py_INCREF(value); /* a formatter may remove it from its container */
         is_told = put_details(put, &type, value, depth);
         Py_DECREF(value);
     }
@@ -324,7 +324,7 @@ void calls_signer_destroy(struct calls_signer *signer)
 /* ---- cells ---- */
 
 #if PY_VERSION_HEX >= 0x030b0000
-/* A cell of the frame's own, and not one that was given as an argument. */
+/* Whether it is the frame's own cell rather than an argument. */
 static PyObject *value_of(PyCodeObject *code, PyObject *const *locals, uint32_t i)
 {
     PyObject *const value = locals[i];
@@ -335,7 +335,7 @@ static PyObject *value_of(PyCodeObject *code, PyObject *const *locals, uint32_t 
     return PyCell_GET(value);
 }
 #else
-/* An argument that inner functions use has moved to a cell after the locals. */
+/* An argument used by inner functions has moved to a cell after the locals. */
 static PyObject *value_of(PyCodeObject *code, PyObject *const *locals, uint32_t i)
 {
     if (locals[i] != NULL || code->co_cell2arg == NULL)
@@ -351,7 +351,7 @@ static PyObject *value_of(PyCodeObject *code, PyObject *const *locals, uint32_t 
 
 /* ---- frames ---- */
 
-/* `self` is described by its type only, which names the method. */
+/* `self` is described only by its type, which becomes part of the method name. */
 static bool is_self(const struct calls_signer *signer, const struct calls_parameters *parameters)
 {
     return parameters->n > 0 && PyTuple_GET_ITEM(parameters->names, 0) == signer->names[NAME_SELF] &&

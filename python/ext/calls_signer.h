@@ -1,22 +1,22 @@
 /*
  * calls_signer.h: what the files of calls_sign share.
  *
- *     calls_sign_types.c    types by number, and which way each is read
+ *     calls_sign_types.c    types by number, and how each is read
  *     calls_sign_values.c   a frame's arguments: containers, classes, callables, values with a formatter
  *     calls_sign_arrays.c   arrays, tensors and tables of libraries
  *     calls_sign_text.c     words to text
- *     calls_sign_number.c   words to numbers: what a function was called with so far
+ *     calls_sign_number.c   words to numbers, by function
  *
  * Words, each value beginning with the word of its type:
  *
  *     plain        type                                         also of any other kind, with WORD_PLAIN
  *     array        type, array word, a size for each dimension
- *     list, set    type, container word, length, words of elements   elements that are alike once
+ *     list, set    type, container word, length, words of elements   equal elements once
  *     dict         type, container word, length, words of keys, words of values
  *     tuple        type, container word, length, words of each element; a long one is described like a list
  *     class        type, type of that class
- *     named        type, text                                   functions, and what has a formatter
- *     table        type, container word, rows, then dtype and number of columns in a word for each dtype
+ *     named        type, text                                   functions, and values with a formatter
+ *     table        type, container word, rows, then a word for each dtype with dtype and number of columns
  */
 #ifndef MAREY_PYTHON_CALLS_SIGNER_H
 #define MAREY_PYTHON_CALLS_SIGNER_H
@@ -30,10 +30,10 @@ enum calls_kind {
     KIND_PLAIN,
     KIND_NONE,
     KIND_ARRAY,   /* numpy.ndarray and subclasses */
-    KIND_TENSOR,  /* torch.Tensor and Parameter, and nothing that derives from them */
+    KIND_TENSOR,  /* exactly torch.Tensor and Parameter */
     KIND_GETTERS, /* CuPy: getters in C */
     KIND_JAX,
-    KIND_DEVICE, /* numba's arrays on a device: in the instance's dict */
+    KIND_DEVICE, /* numba's device arrays: in the instance dict */
     KIND_FRAME,  /* pandas.DataFrame */
     KIND_SERIES,
     KIND_LIST,
@@ -48,16 +48,16 @@ enum calls_kind {
 };
 
 /*
- * The word of a type: 20 bits of index into signer.types, 36 of a count that no other type has, then flags. Index 0 is what
- * does not fit into the table.
+ * The word of a type: 20 bits of index into signer.types, 36 of a unique count, then flags. Index 0 is for types that
+ * do not fit into the table.
  */
 enum { WORD_INDEX_BITS = 20, WORD_COUNT_BITS = 36 };
 #define WORD_PLAIN (UINT64_C(1) << 56)   /* only the type; no words follow */
-#define WORD_DELETED (UINT64_C(1) << 57) /* by itself: a parameter without a value */
-#define WORD_CUT (UINT64_C(1) << 58)     /* by itself and last: more did not fit */
+#define WORD_DELETED (UINT64_C(1) << 57) /* alone: a parameter without a value */
+#define WORD_CUT (UINT64_C(1) << 58)     /* alone and last: truncated */
 #define WORD_INDEX(word) ((uint32_t)((word) & ((1u << WORD_INDEX_BITS) - 1)))
 
-/* The array word. A dtype below DTYPE_TEXT is a type_num of numpy, else a text. */
+/* The array word. A dtype below DTYPE_TEXT is numpy's type_num, else a text. */
 enum { DTYPE_TEXT = 1 << 16, NO_SHAPE = 255 };
 struct calls_array_word {
     uint32_t dtype;
@@ -69,16 +69,16 @@ enum { ARRAY_LAYOUT = 1, ARRAY_C = 2, ARRAY_F = 4, ARRAY_READONLY = 8, ARRAY_GRA
 
 /* The container word. */
 struct calls_container_word {
-    uint16_t n_first;  /* how many elements or keys follow */
-    uint16_t n_second; /* and values of a dict */
+    uint16_t n_first;  /* number of elements or keys that follow */
+    uint16_t n_second; /* values of a dict that follow */
     uint16_t has_more; /* there are more kinds of elements */
-    uint16_t is_each;  /* each element of a tuple is shown */
+    uint16_t is_each;  /* all elements of a tuple are included */
 };
 
-/* A size that is not a number, as where torch or JAX trace a program; or a length that is not shown. */
+/* A size that is not a number, as in torch or JAX tracing; or an omitted length. */
 #define SIZE_UNKNOWN UINT64_MAX
 
-/* By shifts: a word that is loaded in one piece right after its parts were stored would wait for them. */
+/* With shifts: loading a struct as one word right after storing its fields would stall. */
 static inline uint64_t array_word(struct calls_array_word word)
 {
     return word.dtype | (uint64_t)word.n_dims << 32 | (uint64_t)word.flags << 40 |
@@ -108,12 +108,12 @@ static inline struct calls_container_word container_of_word(uint64_t bits)
 }
 
 struct calls_type {
-    PyTypeObject *type; /* lent while it lives; NULL: free */
+    PyTypeObject *type; /* borrowed while it lives; NULL: free */
     PyObject *weak;     /* owned; reports its end; NULL for types that are never freed */
-    PyObject *detail;   /* owned; a formatter, or what reads a value of the type; NULL: none */
+    PyObject *detail;   /* owned; a formatter, or the getter for a value of the type; or NULL */
     uint64_t word;
     enum calls_kind kind;
-    bool is_told; /* that its formatter raises */
+    bool is_told; /* its formatter's exception was reported */
 };
 
 /* Names of attributes and parameters: X(in NAME_..., text). */
@@ -137,7 +137,7 @@ struct calls_type {
 #define CALLS_NAME_NUMBER(name, text) NAME_##name,
 enum calls_name { CALLS_NAMES(CALLS_NAME_NUMBER) CALLS_N_NAMES };
 
-/* In front of the table: most calls meet the same types again. */
+/* Cache in front of the table: most calls have the same types again. */
 enum { TYPE_SLOTS = 256 };
 struct calls_type_slot {
     PyTypeObject *type;
@@ -154,17 +154,17 @@ struct calls_texts {
 
 struct calls_signer {
     struct calls_sign_options options;
-    uint32_t registered; /* calls_sign_registered as the types know it */
+    uint32_t registered; /* value of calls_sign_registered when types were read */
     struct calls_type_slot slots[TYPE_SLOTS];
-    struct calls_type_slot other;            /* of types that do not fit */
+    struct calls_type_slot other;            /* for types that do not fit */
     PyObject *names[CALLS_N_NAMES];          /* owned, interned */
     struct calls_type *types;                /* [0] is for those that do not fit */
-    uint32_t n_types, room_types, free_type; /* free ones are a list through word; 0 ends it */
+    uint32_t n_types, room_types, free_type; /* free ones are linked through `word`, ended by 0 */
     struct calls_table type_table;           /* indices by address */
     uint64_t type_count;
     struct calls_texts texts;
-    struct calls_table dtypes; /* texts of dtypes by their objects, which it owns: an address stays theirs */
-    PyObject *capsule;                 /* what weak references know us by */
+    struct calls_table dtypes; /* texts of dtypes by object, which it owns: so addresses are not reused */
+    PyObject *capsule;         /* identifies us for weak references */
     struct calls_function **functions; /* by number; NULL: not called yet */
     uint32_t n_functions;
 };
@@ -173,17 +173,17 @@ struct calls_signer {
 
 int calls_types_init(struct calls_signer *signer);
 void calls_types_fini(struct calls_signer *signer);
-/* Look at all types again when they are met next. */
+/* Checks all types again when they occur next. */
 void calls_types_forget(struct calls_signer *signer);
-/* The slot of a type that is not in it. Lent, until the next type is met. */
+/* The slot of a type that is not cached. Lent until the next type occurs. */
 const struct calls_type_slot *calls_type_find(struct calls_signer *signer, PyTypeObject *type);
-/* The name of a type as UTF-8, without its module; lent. */
+/* The name of a type as UTF-8, without its module; borrowed. */
 const char *calls_type_name(PyTypeObject *type);
-/* Whether one of its bases, or itself, is the type that C code declares by that name; NULL: none is. */
+/* Itself or a base, if it is declared in C under that name; or NULL. */
 PyTypeObject *calls_base_in_c(PyTypeObject *type, const char *name);
-/* Whether it is `base` or derives from it; NULL: not. */
+/* Whether it is `base` or derives from it; NULL: no. */
 bool calls_derives(PyTypeObject *type, const PyObject *base);
-/* The number of a text, the same for equal ones; 0 when there are too many or memory is short. */
+/* The number of a text, equal for equal ones; 0 if there are too many, or on out of memory. */
 uint32_t calls_text(struct calls_signer *signer, const char *text, size_t length);
 void calls_texts_fini(struct calls_texts *texts);
 
@@ -199,7 +199,7 @@ static inline const struct calls_type_slot *calls_type(struct calls_signer *sign
     return __builtin_expect(slot->type == type, 1) ? slot : calls_type_find(signer, type);
 }
 
-/* The entry of a type that has been met and lives. */
+/* The entry of a known, living type. */
 static inline struct calls_type *calls_type_of(struct calls_signer *signer, uint64_t word)
 {
     return &signer->types[WORD_INDEX(word)];
@@ -211,22 +211,22 @@ struct calls_put {
     struct calls_signer *signer;
     uint64_t *words;
     uint32_t n;
-    bool is_cut; /* a word did not fit: the value is described by its type only */
+    bool is_cut; /* a word did not fit: the value is described by type only */
 };
 
 static inline void calls_put(struct calls_put *put, uint64_t word)
 {
-    if (put->n < CALLS_SIGN_WORDS - 1) /* one is left for WORD_CUT */
+    if (put->n < CALLS_SIGN_WORDS - 1) /* one is reserved for WORD_CUT */
         put->words[put->n++] = word;
     else
         put->is_cut = true;
 }
 
-/* A value of a type of which more than its name is shown. */
+/* Adds a value whose type has more than its name. */
 void calls_put_detailed(struct calls_put *put, const struct calls_type_slot *type, PyObject *value,
                         uint32_t depth);
 
-/* A value with all that belongs to it; `depth` more levels of containers are looked into. */
+/* Adds a complete value; `depth` more levels of containers are included. */
 static inline void calls_put_value(struct calls_put *put, PyObject *value, uint32_t depth)
 {
     if (value == NULL) {
@@ -239,9 +239,9 @@ static inline void calls_put_value(struct calls_put *put, PyObject *value, uint3
     else
         calls_put_detailed(put, type, value, depth);
 }
-/* The words after that of the type; each leaves what does not fit to the caller, by is_cut. */
+/* Add the words after the type's; set is_cut if they do not fit. */
 void calls_put_numpy(struct calls_put *put, PyObject *value);
-/* These return false, and put nothing, where the value cannot be asked. */
+/* These return false, and add nothing, if the value cannot be read. */
 bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *value);
 bool calls_put_torch(struct calls_put *put, PyObject *value);
 bool calls_put_pandas(struct calls_put *put, enum calls_kind kind, PyObject *value);
@@ -262,22 +262,22 @@ struct calls_text {
     uint64_t sizes;  /* a bit for each word that is a dimension, a length or rows */
     double elements; /* of arrays; of containers where there is no array */
 };
-/* Cut at the end of a character. Control characters become '?'. */
+/* Truncated at a character. Control characters become '?'. */
 void calls_append(struct calls_text *out, const char *text);
-/* What words mean; the sizes of `wide` are shown as the range that they represent. */
+/* The text of words; sizes in `wide` are shown as the range they represent. */
 void calls_text_make(struct calls_signer *signer, PyCodeObject *code, const uint64_t *words,
                      size_t n_words, uint64_t wide, struct calls_text *out);
-/* The least and the largest of the sizes that share a range. */
+/* The smallest and largest of the sizes in a range. */
 static inline uint64_t calls_range_first(uint64_t size)
 {
     return size == 0 ? 0 : UINT64_C(1) << (63 - __builtin_clzll(size));
 }
 
-/* Names and number of parameters of a function: *args and **kwargs are the last. */
+/* The parameters of a function: *args and **kwargs are last. */
 struct calls_parameters {
-    PyObject *names; /* lent; a tuple of str */
+    PyObject *names; /* borrowed; a tuple of str */
     uint32_t n;
-    uint32_t args, kwargs; /* which these are; n: none */
+    uint32_t args, kwargs; /* their indices; n: none */
 };
 static inline struct calls_parameters calls_parameters(PyCodeObject *code)
 {

@@ -1,4 +1,4 @@
-/* calls_stats.c: what a profile has counted, as cProfile and pstats have it. */
+/* calls_stats.c: the counts of a profile in the format of cProfile and pstats. */
 #include "calls_hook.h"
 
 #include <structseq.h>
@@ -20,7 +20,7 @@ static int stats_init(struct stats *stats, struct calls_profile *profile)
     return 0;
 }
 
-/* "dot", or "dot(a:int, b:int)" where there are signatures. */
+/* "dot", or with signatures "dot(a:int, b:int)". */
 static PyObject *name_of(const struct stats *stats, uint32_t number, uint32_t signature)
 {
     struct marey_calls_function function = {.name = "(other paths)"};
@@ -33,7 +33,7 @@ static PyObject *name_of(const struct stats *stats, uint32_t number, uint32_t si
     return PyUnicode_FromString(function.name);
 }
 
-/* (file, line, name): how pstats knows a function. */
+/* (file, line, name): the key of a function in pstats. */
 static PyObject *label_of(const struct stats *stats, uint32_t number, uint32_t signature)
 {
     struct marey_calls_function function = {.file = "~"};
@@ -58,7 +58,7 @@ static PyObject *function_sums(const struct stats *stats, const struct marey_cal
                          (double)row->total * stats->seconds, PyDict_New());
 }
 
-/* The first numbers of two tuples added; later items stay. Steals `more`. */
+/* Adds the first numbers of two tuples; keeps later items. Steals `more`. */
 static PyObject *added(PyObject *before, PyObject *more)
 {
     enum { N_NUMBERS = 4 };
@@ -78,7 +78,7 @@ static PyObject *added(PyObject *before, PyObject *more)
     return sum;
 }
 
-/* Put a row into a dictionary; functions that look alike are added up. Steals `key` and `sums`. */
+/* Adds a row to a dictionary; functions with equal labels are summed. Steals `key` and `sums`. */
 static int put(PyObject *dict, PyObject *key, PyObject *sums)
 {
     int status = -1;
@@ -183,10 +183,10 @@ static PyObject *entry(const struct stats *stats, PyTypeObject *type,
     return made;
 }
 
-/* Entries of those that it called; None when it called none. */
+/* Entries of its callees; None if there are none. */
 static PyObject *callees(const struct stats *stats, const struct marey_calls_row *caller)
 {
-    static PyTypeObject *type; /* for good, as the module is */
+    static PyTypeObject *type; /* lives as long as the module */
     PyObject *list = NULL;
     for (size_t i = 0; stats->profile->with_subcalls && i < stats->rows.n_pairs; i++) {
         const struct marey_calls_row *const row = &stats->rows.pairs[i];

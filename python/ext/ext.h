@@ -1,11 +1,11 @@
-/* ext.h: what both extensions, `_native` and `_tools`, do with Python's API. */
+/* ext.h: Python API helpers for both extensions, `_native` and `_tools`. */
 #ifndef MAREY_PYTHON_EXT_H
 #define MAREY_PYTHON_EXT_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* Evaluate `statement` while other threads run: it takes no Python objects. */
+/* Evaluates `statement` without the GIL: it must not use Python objects. */
 #define EXT_UNLOCKED(statement)                                                                    \
     do {                                                                                           \
         PyThreadState *const thread_ = PyEval_SaveThread();                                        \
@@ -13,7 +13,7 @@
         PyEval_RestoreThread(thread_);                                                             \
     } while (0)
 
-/* The status of a call of libmarey while other threads run. */
+/* The status of a libmarey call made without the GIL. */
 #define EXT_STATUS_UNLOCKED(call)                                                                  \
     (__extension__({                                                                               \
         marey_status status_;                                                                      \
@@ -21,11 +21,11 @@
         status_;                                                                                   \
     }))
 
-/* Raise, as PyErr_Format() and PyErr_NoMemory() do, where a failure is -1. */
+/* Raise like PyErr_Format() and PyErr_NoMemory(), and return -1. */
 #define EXT_FAIL(...) (PyErr_Format(__VA_ARGS__), -1)
 #define EXT_NO_MEMORY() (PyErr_NoMemory(), -1)
 
-/* A function without arguments of `self`: what it returns; what it does and returns None; what a property is. */
+/* Define a function without arguments from an expression; one that returns None; a property. */
 #define EXT_FUNCTION(name, result)                                                                 \
     static PyObject *name(__attribute__((unused)) PyObject *self, PyObject *Py_UNUSED(unused))     \
     {                                                                                              \
@@ -43,7 +43,7 @@
         return (result);                                                                           \
     }
 
-/* The spec of a type, EXT_LOCAL_TYPE of this file only: its name, what an instance is, flags, slots. */
+/* Defines the spec of a type (EXT_LOCAL_TYPE: static): its name, instance struct, flags, slots. */
 #define EXT_TYPE(spec, ...) EXT_TYPE_OF(, spec, __VA_ARGS__)
 #define EXT_LOCAL_TYPE(spec, ...) EXT_TYPE_OF(static, spec, __VA_ARGS__)
 #define EXT_TYPE_OF(linkage, spec, name_, type, flags_, ...)                                       \
@@ -52,8 +52,8 @@
         .name = (name_), .basicsize = sizeof(type), .flags = (flags_), .slots = spec##_slots};
 
 /*
- * The module `name`, made by prefix##_exec(), visited and cleared by prefix##_traverse() and prefix##_clear(), and what the
- * import system calls, which knows it by its name. Everything runs under the GIL.
+ * Defines the module `name` with prefix##_exec(), prefix##_traverse() and prefix##_clear(), and its init function.
+ * Everything holds the GIL.
  */
 #if PY_VERSION_HEX >= 0x030d0000
 #define EXT_MODULE_SLOTS                                                                           \
@@ -85,7 +85,7 @@
         return PyModuleDef_Init(&prefix##_module);                                                 \
     }
 
-/* From here to the end of the block an exception that is on its way is out of the way; what is raised meanwhile is dropped. */
+/* Saves a pending exception until the end of the block; drops exceptions raised meanwhile. */
 #define EXT_KEEP_ERROR()                                                                           \
     __attribute__((cleanup(ext_error_restore), unused)) struct ext_error error_ = ext_error_take()
 struct ext_error {
@@ -102,7 +102,7 @@ static inline void ext_error_restore(struct ext_error *error)
     PyErr_Restore(error->type, error->value, error->traceback);
 }
 
-/* Behind the name of a local reference: it is released at the end of the block, NULL or not. */
+/* Put after the name of a local reference: releases it at the end of the block; may be NULL. */
 #define EXT_OWNED __attribute__((cleanup(ext_release), unused))
 static inline void ext_release(const void *reference)
 {
@@ -111,7 +111,7 @@ static inline void ext_release(const void *reference)
     Py_XDECREF(object);
 }
 
-/* The same of memory of PyMem_Malloc() and the like. */
+/* The same for memory from PyMem_Malloc() and similar. */
 #define EXT_FREED __attribute__((cleanup(ext_free)))
 static inline void ext_free(const void *pointer)
 {
@@ -120,7 +120,7 @@ static inline void ext_free(const void *pointer)
     PyMem_Free(memory);
 }
 
-/* `list` with `item` at its end, which it takes. NULL and an exception otherwise, also where the item is NULL. */
+/* Appends `item`, which it takes. Returns `list`; NULL and an exception on failure, or if `item` is NULL. */
 static inline PyObject *ext_append(PyObject *list, PyObject *item)
 {
     if (item == NULL || PyList_Append(list, item) < 0)
@@ -129,14 +129,17 @@ static inline PyObject *ext_append(PyObject *list, PyObject *item)
     return list;
 }
 
-/* The bytes of a str, lone surrogates in three each, or of bytes: a new reference. NULL and an exception otherwise. */
+/* The bytes of a str (lone surrogates in three bytes each) or of bytes: a new reference. NULL and an exception on failure. */
 static inline PyObject *ext_bytes(PyObject *text)
 {
     return PyBytes_Check(text) ? Py_NewRef(text)
                                : PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
 }
 
-/* Put `value` into a dictionary; takes both, of which either may be NULL with an exception. -1 and an exception otherwise. */
+/*
+ * Stores `value` in a dictionary; takes both references, either of which may be NULL with an exception. Returns -1 on
+ * failure.
+ */
 static inline int ext_put(PyObject *dict, PyObject *key, PyObject *value)
 {
     const int rc = key != NULL && value != NULL ? PyDict_SetItem(dict, key, value) : -1;
@@ -145,7 +148,10 @@ static inline int ext_put(PyObject *dict, PyObject *key, PyObject *value)
     return rc;
 }
 
-/* What a function of a module returns, by the format of Py_BuildValue(): a new reference. NULL and an exception otherwise. */
+/*
+ * Calls a module's function with arguments in the format of Py_BuildValue(): a new reference. NULL and an exception on
+ * failure.
+ */
 static inline PyObject *ext_call(const char *module, const char *function, const char *format, ...)
 {
     va_list args;
