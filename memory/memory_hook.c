@@ -89,10 +89,7 @@ MAREY_API void free(void *block)
         next.free(block);
 }
 
-/*
- * A sampled block is freed and another allocated, possibly at the same address. If that fails, the old one is no longer
- * tracked.
- */
+/* A sampled block is freed and another allocated, maybe at the same address. On failure the old one is no longer tracked. */
 static inline __attribute__((always_inline)) void *resized(void *block, size_t bytes)
 {
     const size_t early_bytes = block != NULL ? early_size(block) : 0;

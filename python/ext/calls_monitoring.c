@@ -205,10 +205,7 @@ static const struct callback {
     {"C_RAISE", on_c_return, true, true},
 };
 
-/*
- * A callable for sys.monitoring: a minimal function object, because a built-in function's overhead would be 10 % of a
- * call.
- */
+/* A callable for sys.monitoring: a minimal object, because a built-in function's overhead would be 10 % of a call. */
 struct callee {
     PyObject_HEAD vectorcallfunc function;
 };

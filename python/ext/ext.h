@@ -136,10 +136,7 @@ static inline PyObject *ext_bytes(PyObject *text)
                                : PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
 }
 
-/*
- * Stores `value` in a dictionary; takes both references, either of which may be NULL with an exception. Returns -1 on
- * failure.
- */
+/* Stores `value` in a dictionary; takes both references, which may be NULL with an exception. -1 on failure. */
 static inline int ext_put(PyObject *dict, PyObject *key, PyObject *value)
 {
     const int rc = key != NULL && value != NULL ? PyDict_SetItem(dict, key, value) : -1;
@@ -148,10 +145,7 @@ static inline int ext_put(PyObject *dict, PyObject *key, PyObject *value)
     return rc;
 }
 
-/*
- * Calls a module's function with arguments in the format of Py_BuildValue(): a new reference. NULL and an exception on
- * failure.
- */
+/* Calls a module's function with arguments as for Py_BuildValue(): a new reference. NULL and an exception on failure. */
 static inline PyObject *ext_call(const char *module, const char *function, const char *format, ...)
 {
     va_list args;

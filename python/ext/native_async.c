@@ -2,16 +2,16 @@
  * native_async.c: `async with marey.range(name):`, and async ranges for the coroutine wrappers in Python.
  *
  * Between __aenter__ and __aexit__ other tasks run, so the range is an async one, on no thread's stack. The Range
- * object is shared by all tasks and cannot hold the handle. A ContextVar can: each task has a context of its own, and
- * what a task sets there stays with it. The variable holds a list of what is open in the task, as nested tuples
+ * object is shared by all tasks and cannot hold the handle. A ContextVar can: each task has its own context. The
+ * variable holds the task's open ranges as nested tuples
  *
  *     (Range, handle, depth, rest)        rest: such a tuple again, or None
  *
- * which never change, since a new task starts with its parent's.
+ * which are immutable, because a new task starts with its parent's.
  */
 #include "native.h"
 
-/* A chain of tasks, each started inside the range of the one before, would make the list grow without end. */
+/* A chain of tasks, each started inside the previous one's range, would grow the list without limit. */
 enum { MAX_DEPTH = 256 };
 
 static PyObject *entry_create(PyObject *range, marey_async handle, PyObject *rest)
@@ -24,7 +24,7 @@ static PyObject *entry_create(PyObject *range, marey_async handle, PyObject *res
     return Py_BuildValue("(OKlO)", range, (unsigned long long)handle, depth, rest);
 }
 
-/* What is open in this task: a new reference, None when nothing is. */
+/* The open ranges of this task: a new reference, None if there are none. */
 static PyObject *open_here(const struct native_state *state)
 {
     PyObject *list = NULL;
@@ -37,7 +37,7 @@ static int set_open_here(const struct native_state *state, PyObject *list)
     return token != NULL ? 0 : -1;
 }
 
-/* `list` without its first entry for `range`, whose handle goes to `handle`. A new reference. */
+/* `list` without its first entry for `range`, whose handle is stored in `handle`. A new reference. */
 static PyObject *list_without(PyObject *list, PyObject *range, marey_async *handle)
 {
     if (list == Py_None)
@@ -60,7 +60,7 @@ PyObject *native_aenter(PyObject *self, PyObject *Py_UNUSED(unused))
     PyObject *rest EXT_OWNED = open_here(state);
     if (rest == NULL)
         return NULL;
-    /* While off the handle is 0 and kept as well: the exit must find its own entry, not an outer one's. */
+    /* While off the handle is 0 but is still stored, so that the exit finds this entry rather than an outer one. */
     PyObject *entry EXT_OWNED =
         entry_create(self, marey_async_begin(((struct native_range *)self)->id), rest);
     const int rc = entry != NULL ? set_open_here(state, entry) : -1;
@@ -82,7 +82,7 @@ PyObject *native_aexit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssiz
     return rc == 0 ? Py_NewRef(state->ready) : NULL;
 }
 
-/* The awaitable both return: it is done before it is asked, and is its own iterator. */
+/* The awaitable that both return: already done, and its own iterator. */
 static PyObject *ready_self(PyObject *self)
 {
     return Py_NewRef(self);
@@ -90,7 +90,7 @@ static PyObject *ready_self(PyObject *self)
 
 static PyObject *ready_next(PyObject *Py_UNUSED(self))
 {
-    return NULL; /* without an exception: StopIteration, value None */
+    return NULL; /* without an exception: StopIteration with value None */
 }
 
 EXT_TYPE(native_ready_spec, "marey._native.Ready", PyObject, Py_TPFLAGS_DEFAULT,

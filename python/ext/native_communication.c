@@ -1,5 +1,5 @@
 /*
- * native_communication.c: what a range sends to other processes and gets from them, for marey.torch.
+ * native_communication.c: the communication of a range, for marey.torch.
  *
  *     with range:
  *         communication(group, "all_reduce", bytes_in, bytes_out, sequence, group_size, peer)
@@ -36,7 +36,7 @@ static int what_of(const char *word, enum marey_collective *what)
     return EXT_FAIL(PyExc_ValueError, "no communication is called '%.200s'", word);
 }
 
-/* A sequence below 0 is one that is not known. */
+/* A negative sequence means unknown. */
 static PyObject *communication_tell(PyObject *Py_UNUSED(module), PyObject *args)
 {
     struct marey_communication told;

@@ -1,15 +1,14 @@
 /*
- * native_cuda.c: the stream of the GPU that torch works on, for times that the GPU notes; and waiting for the GPU on behalf
- * of libmarey.
+ * native_cuda.c: torch's current stream, for GPU times; and waiting for the GPU on behalf of libmarey.
  *
- * libmarey asks stream_hook() at both ends of a measurement, so it takes torch's short way: two functions that look up
- * a number each, make no object and start nothing. Without them, or where they raise (no GPU, another's module of that
- * name), libmarey decides, whose default stream is torch's as well.
+ * libmarey calls stream_hook() at both ends of a measurement, so it uses two fast torch functions that look up a number
+ * each and create no object. If they are missing or raise (no GPU, another module with that name), libmarey decides;
+ * its default stream is also torch's.
  *
- * libmarey waits in the midst of a push, a pop or a measurement, by the CUDA runtime it finds. Where torch uses the GPU,
- * torch knows better: it has the current device and knows when a graph is being captured. So libmarey asks wait_hook()
- * first. The hook acts for calls that come from here, which hold the GIL and say so by native_wait_begin(); other threads
- * of the process may call from C without it, and are left to libmarey.
+ * libmarey waits inside a push, a pop or a measurement, through the CUDA runtime it finds. If torch uses the GPU, torch
+ * can do better: it knows the current device and whether a graph is being captured. So libmarey calls wait_hook()
+ * first. The hook acts only for calls from this extension, which hold the GIL and are marked by native_wait_begin();
+ * calls of other threads from C are left to libmarey.
  */
 #include "native.h"
 
@@ -17,7 +16,7 @@
 
 /* ---- torch's stream ---- */
 
-/* Threads of the program may measure from C without the GIL; they are none of torch's Python. */
+/* Threads of the program may measure from C without the GIL; torch in Python does not know them. */
 static int holds_gil(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -49,7 +48,7 @@ static int stream_hook(void **stream)
 {
     if (!holds_gil())
         return -1;
-    EXT_KEEP_ERROR(); /* of a block that failed, which is measured all the same */
+    EXT_KEEP_ERROR(); /* of a failed block, which is still measured */
     return ask_torch(stream);
 }
 
@@ -58,24 +57,24 @@ static int stream_hook(void **stream)
 /* What wait_hook() does on this thread. */
 static _Thread_local enum native_wait waiting;
 
-/* Call a function of torch.cuda that answers yes or no. -1 and an exception when it does not. */
+/* Calls a boolean function of torch.cuda. -1 and an exception on failure. */
 static int ask(PyObject *cuda, const char *function)
 {
     PyObject *answer EXT_OWNED = PyObject_CallMethod(cuda, function, NULL);
     return answer != NULL ? PyObject_IsTrue(answer) : -1;
 }
 
-/* torch.cuda when torch is loaded and uses the GPU: a new reference. NULL without an exception otherwise. */
+/* torch.cuda if torch is loaded and uses the GPU: a new reference. NULL without an exception otherwise. */
 static PyObject *torch_cuda_in_use(void)
 {
     PyObject *cuda = native_imported("torch.cuda");
     if (cuda != NULL && ask(cuda, "is_initialized") <= 0)
         Py_CLEAR(cuda);
-    PyErr_Clear(); /* a torch that is half imported, or another's module of that name: it waits for nothing */
+    PyErr_Clear(); /* torch is being imported, or it is another module with that name: do not wait */
     return cuda;
 }
 
-/* A wait would spoil a graph that is being captured, and its kernels do not run yet. -1 and torch's exception. */
+/* During a graph capture a wait would invalidate it, and its kernels do not run yet. -1 and torch's exception. */
 static int wait_by_torch(PyObject *cuda)
 {
     const int is_capturing = ask(cuda, "is_current_stream_capturing");
@@ -85,7 +84,7 @@ static int wait_by_torch(PyObject *cuda)
     return done != NULL ? 0 : -1;
 }
 
-/* Wait, by torch or by libmarey. -1 and an exception when torch raises one. */
+/* Waits through torch or libmarey. -1 and torch's exception on failure. */
 static int wait_now(void)
 {
     int rc = 0;
@@ -102,7 +101,7 @@ static int wait_now(void)
 static int wait_hook(void)
 {
     if (waiting == NATIVE_WAIT_IS_OURS)
-        wait_now(); /* what it raises is found when the call is through */
+        wait_now(); /* an exception is found after the call */
     return waiting == NATIVE_WAIT_IS_DONE ? 1 : -1;
 }
 

@@ -1,15 +1,15 @@
 /*
  * native_dump.c: TensorDumper, the dumper of <marey/dump.h>.
  *
- * There is one instance, whose switch is the process's, in libmarey: a method that was taken before enable() works
- * after it. Off, a method looks at its arguments and returns. On, what it does is in marey/_dumper.py, which walks
- * dictionaries and lists and puts each tensor by the functions of native_dump_put.c.
+ * There is one instance, whose switch is process-wide, in libmarey: a method that was looked up before enable() works
+ * after it. While off, a method only checks its arguments. While on, marey/_dumper.py does the work: it walks
+ * dictionaries and lists and adds each tensor with the functions of native_dump_put.c.
  */
 #include "native.h"
 
 #include <marey/dump.h>
 
-/* A new reference to what marey/_dumper.py calls `name`; the module is imported when it is first needed. */
+/* A new reference to marey/_dumper.py's `name`; imports the module on first use. */
 static PyObject *of_package(struct native_dump *dump, const char *name)
 {
     if (dump->package == NULL)
@@ -19,7 +19,7 @@ static PyObject *of_package(struct native_dump *dump, const char *name)
 
 _Thread_local struct native_place native_dump_place;
 
-/* Call a function of marey/_dumper.py. What it adds came from the line that calls us. */
+/* Calls a function of marey/_dumper.py. What it adds gets our caller's line as its place. */
 static PyObject *by_package(PyObject *self, const char *name, PyObject *const *args,
                             Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -36,14 +36,14 @@ static PyObject *by_package(PyObject *self, const char *name, PyObject *const *a
     return result;
 }
 
-/* What a method takes: names that end with NULL, the first `required` of them must be there. */
+/* The parameters of a method: NULL-terminated names, of which the first `required` must be given. */
 struct signature {
     const char *name;
     const char *const *names;
     Py_ssize_t required, max;
 };
 
-/* Off, a call that does not fit is still an error, as it would be when on. */
+/* While off, an invalid call is still an error, as it would be while on. */
 static PyObject *off(const struct signature *signature, PyObject *const *args, Py_ssize_t nargs,
                      PyObject *kwnames)
 {
@@ -58,7 +58,7 @@ static PyObject *off(const struct signature *signature, PyObject *const *args, P
 
 #define COUNT_OF(array) (Py_ssize_t)(sizeof(array) / sizeof *(array))
 
-/* The function of marey/_dumper.py that is called has the method's name. */
+/* Calls the function of marey/_dumper.py with the method's name. */
 #define METHOD_AS(function, method, n_required, ...)                                                 \
     static PyObject *dumper_##function(PyObject *self, PyObject *const *args, Py_ssize_t nargs,      \
                                        PyObject *kwnames)                                            \
@@ -108,7 +108,7 @@ METHOD(run_if_enabled, 1, "func", NULL)
 METHOD(trigger, 0, "reason", NULL)
 METHOD(wait, 0, NULL)
 
-/* Hooks are put on modules also while it is off, so that enabling it later is enough. */
+/* Modules get hooks even while off, so that enabling later is enough. */
 #define METHOD_ALWAYS(method)                                                                      \
     static PyObject *dumper_##method(PyObject *self, PyObject *const *args, Py_ssize_t nargs,      \
                                      PyObject *kwnames)                                            \
@@ -120,7 +120,7 @@ METHOD_ALWAYS(disable)
 METHOD_ALWAYS(dump_module)
 METHOD_ALWAYS(dump_optimizer)
 
-/* The layout is the default of the class through which it is enabled. */
+/* The default layout is that of the class used to enable it. */
 NATIVE_METHOD(dumper_enable)
 {
     const char *const name =
@@ -154,8 +154,8 @@ static int set_type_attribute(PyTypeObject *type, PyObject *value)
 }
 
 /*
- * Importing enum would take longer than all the rest of the package, so the class comes when it is asked for. It replaces
- * this object: from the first use on, Type is a plain attribute of the class. The caller holds a reference to self.
+ * Importing enum would take longer than the rest of the package, so the class is created on first use. It replaces this
+ * object: from then on Type is a plain attribute of the class. The caller holds a reference to self.
  */
 static PyObject *lazy_get(PyObject *self, PyObject *Py_UNUSED(instance), PyObject *Py_UNUSED(owner))
 {
@@ -289,7 +289,7 @@ EXT_LOCAL_TYPE(dumper_spec, "marey.TensorDumper", struct native_single,
                {Py_tp_methods, dumper_methods}, {Py_tp_getset, dumper_getset},
                {Py_tp_traverse, native_single_traverse})
 
-/* marey.accvlab.TensorDumper: the same dumper, which writes ACCV-Lab's layout unless enable() says otherwise. */
+/* marey.accvlab.TensorDumper: the same dumper, which writes ACCV-Lab's layout unless enable() sets another one. */
 EXT_LOCAL_TYPE(accvlab_spec, "marey.accvlab.TensorDumper", struct native_single,
                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
                {Py_tp_doc, (void *)accvlab_doc}, {Py_tp_traverse, native_single_traverse})
@@ -301,7 +301,7 @@ int native_dump_make(PyObject *module)
     if (native_single_make(module, NATIVE_DUMPER, &dumper_spec, NULL, dumper_enable, NULL) < 0 ||
         native_single_make(module, NATIVE_ACCVLAB, &accvlab_spec, *type, dumper_enable, NULL) < 0)
         return -1;
-    /* An instance of a class derived from it would not be the one instance. */
+    /* A subclass would allow a second instance. */
     (*type)->tp_flags &= ~(unsigned long)Py_TPFLAGS_BASETYPE;
     state->dump.dtypes = PyDict_New();
     PyObject *lazy EXT_OWNED = state->dump.dtypes != NULL ? native_new(state, NATIVE_LAZY) : NULL;

@@ -1,11 +1,11 @@
 /*
- * native_dump_image.c: the options of images, from a dict to <marey/image.h>.
+ * native_dump_image.c: image options, from a dict to <marey/image.h>.
  */
 #include "native.h"
 
 #include <string.h>
 
-/* A number of a dict; what is not there stays. -1 and an exception for what is none. */
+/* A number from a dict; unchanged if missing. -1 and an exception if it is not a number. */
 static int number_of(PyObject *options, const char *key, double *out)
 {
     PyObject *value = PyDict_GetItemString(options, key);
@@ -27,7 +27,7 @@ static int count_of(PyObject *options, const char *key, uint32_t *out)
     return 0;
 }
 
-/* One of several words, as its number. */
+/* One of several words, as its index. */
 static int word_of(PyObject *options, const char *key, const char *const *words, int *out)
 {
     PyObject *value = PyDict_GetItemString(options, key);
@@ -69,8 +69,8 @@ static int range_of(PyObject *options, struct marey_image_options *out)
 /* ---- what is drawn ---- */
 
 /*
- * Rows of numbers, at least `least` each: those of a box or point, then the image it is for (0), then its color (red).
- * Gives the values as doubles, `least` + 2 for each row; to be freed. -1 and an exception otherwise.
+ * Rows of numbers, at least `least` each: those of a box or point, then the index of its image (0), then its color
+ * (red). Returns the values as doubles, `least` + 2 per row, to be freed. -1 and an exception on failure.
  */
 static int rows_of(PyObject *options, const char *key, Py_ssize_t least, double **out, size_t *n)
 {
@@ -105,7 +105,7 @@ static int rows_of(PyObject *options, const char *key, Py_ssize_t least, double 
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* The rows of `key` as elements of `size` bytes, each filled by `fill`; to be freed. -1 and an exception otherwise. */
+/* The rows of `key` as elements of `size` bytes, each converted by `fill`; to be freed. -1 and an exception on failure. */
 static int elements_of(PyObject *options, const char *key, Py_ssize_t least, size_t size,
                        void (*fill)(void *element, const double *row), void **out, size_t *n)
 {
@@ -165,7 +165,7 @@ static int mask_of(struct native_state *state, PyObject *options, struct native_
     return rc > 0 ? 0 : -1;
 }
 
-/* A key that is none would be an option that does nothing. */
+/* An unknown key would be an option without effect. */
 static int check_keys(PyObject *options)
 {
     static const char *const known[] = {"range", "depth",      "channels",     "map",

@@ -1,7 +1,7 @@
 /*
- * native_dump_put.c: what marey/_dumper.py asks of <marey/dump.h>, a value at a time.
+ * native_dump_put.c: functions of <marey/dump.h> for marey/_dumper.py, one value at a time.
  *
- * A put copies, and may wait for memory; a flush hands over to threads that write: both let other threads run.
+ * A put copies, and may wait for memory; a flush passes data to writer threads: both release the GIL.
  */
 #include "native.h"
 
@@ -14,7 +14,7 @@
 /* ---- tensors that were handed over ---- */
 
 /*
- * The dumper's threads let go of them without the GIL, and maybe when Python is about to end: they leave them here, and
+ * The dumper's threads release objects without the GIL, possibly during interpreter shutdown: they put them here, and
  * the next holder of the GIL releases them.
  */
 struct handed {
@@ -22,20 +22,20 @@ struct handed {
     PyInterpreterState *owner;
     struct handed *next;
 };
-/* No lock, which a child of fork could find taken. Writers push one, readers take all. */
+/* Lock-free, because a forked child could inherit a held lock. Writers push one, readers take all. */
 static struct handed *let_go;
 
 static void handed_release(void *owner)
 {
     struct handed *const handed = owner;
     handed->next = __atomic_load_n(&let_go, __ATOMIC_RELAXED);
-    /* Release: meets the acquire in take_away(), so that its fields are visible with the pointer. */
+    /* Release: pairs with the acquire in take_away(), so that its fields are visible with the pointer. */
     while (!__atomic_compare_exchange_n(&let_go, &handed->next, handed, 1, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
         ;
 }
 
-/* Those of this interpreter; others have a GIL of their own, and theirs go back. */
+/* Releases those of this interpreter; others have their own GIL, so theirs are put back. */
 static void take_away(void)
 {
     if (MAREY_LIKELY(__atomic_load_n(&let_go, __ATOMIC_RELAXED) == NULL))
@@ -54,14 +54,14 @@ static void take_away(void)
     }
 }
 
-/* Behind a call of the library without the GIL, which had this status. */
+/* Finishes a library call that was made without the GIL. */
 static PyObject *come_back(PyObject *module, marey_status status)
 {
     take_away();
     return native_result(native_state_of(module), status);
 }
 
-/* What a function returns that is one such call. */
+/* The result of such a call. */
 #define UNLOCKED(module, call) come_back(module, EXT_STATUS_UNLOCKED(call))
 
 /* ---- arguments ---- */
@@ -72,10 +72,10 @@ enum { MAX_PARTS = 128 };
 struct parts {
     struct marey_dump_part part[MAX_PARTS];
     size_t n;
-    PyObject *kept; /* encoded copies of keys that are not UTF-8, in a list; NULL: none */
+    PyObject *kept; /* encoded copies of keys that are not UTF-8, in a list, or NULL */
 };
 
-/* Half of a pair of surrogates, say from a file's name, goes the way Python writes it to files. */
+/* Lone surrogates, such as in a file name, are encoded as Python does for files. */
 static int key_part(struct parts *parts, PyObject *key, struct marey_dump_part *out)
 {
     Py_ssize_t len;
@@ -117,7 +117,7 @@ static int parts_init(struct parts *parts, PyObject *path)
     return 0;
 }
 
-/* The axes as torch.permute() takes them: negative ones count from the end. */
+/* Axes in the form of torch.permute(): negative ones count from the end. */
 static int permutation_of(PyObject *given, uint32_t rank, uint32_t *out, const uint32_t **permutation)
 {
     *permutation = NULL;
@@ -165,7 +165,7 @@ static PyObject *put(struct native_state *state, enum marey_dump_tree tree,
     Py_RETURN_TRUE;
 }
 
-/* What the caller keeps as it is need not be copied, if it is in the computer's own memory and stays alive by itself. */
+/* Host memory that the caller keeps alive and unchanged need not be copied. */
 static int hand_over(struct marey_dump_value *value, PyObject *object,
                      const struct native_tensor *tensor)
 {
@@ -250,7 +250,7 @@ static PyObject *dump_put(PyObject *module, PyObject *const *args, Py_ssize_t na
 
 /* ---- the short way ---- */
 
-/* The levels of a path, which stays where it is. False for one that has too many. */
+/* Splits a path into its levels without copying. False if there are too many. */
 static int split_path(const char *path, Py_ssize_t len, struct parts *parts)
 {
     const char *const end = path + len;
@@ -267,7 +267,7 @@ static int split_path(const char *path, Py_ssize_t len, struct parts *parts)
     return 0;
 }
 
-/* The number of a form; -1 for what is none, or is made in Python. */
+/* The number of a form; -1 if it is invalid, or is written in Python. */
 static int plain_type(PyObject *given)
 {
     if (given == NULL || given == Py_None)
@@ -307,7 +307,7 @@ PyObject *native_dump_add(struct native_state *state, PyObject *const *args, Py_
     Py_RETURN_NONE;
 }
 
-/* dump_simple(yes): whether nothing was said that a plain tensor would have to be asked about. */
+/* dump_simple(yes): whether no options require checks of plain tensors. */
 static PyObject *dump_simple(PyObject *module, PyObject *yes)
 {
     const int truth = PyObject_IsTrue(yes);
@@ -348,7 +348,7 @@ struct search {
     const char *what; /* NULL: nothing found */
 };
 
-/* "a.b[3]", cut where it is too long: it is for a reader. */
+/* "a.b[3]", truncated, for display. */
 static void name_of(const struct marey_dump_entry *entry, char *out, size_t size)
 {
     size_t len = 0;
@@ -382,7 +382,7 @@ static int search_visit(void *ctx, const struct marey_dump_entry *entry)
     return 0;
 }
 
-/* dump_find(nan, inf, over): the first tensor that waits and has one, as a sentence; None. */
+/* dump_find(nan, inf, over): the first pending tensor with such a value, as a sentence, or None. */
 static PyObject *dump_find(PyObject *module, PyObject *args)
 {
     struct search search = {0};

@@ -1,9 +1,9 @@
 /*
- * native_dump_tensor.c: tensors that Python holds, as <marey/tensor.h> describes them.
+ * native_dump_tensor.c: Python tensors in the format of <marey/tensor.h>.
  *
- * Nothing of torch, numpy, JAX or CuPy is linked or imported: a tensor of torch is asked for its address, type, sizes and
- * strides by its own methods; all others speak one of the protocols that Python has for it. Data are never copied here;
- * the result holds the reference that keeps them in place.
+ * torch, numpy, JAX and CuPy are neither linked nor imported: a torch tensor provides its address, type, sizes and
+ * strides through its methods; all others support one of Python's protocols. Data are never copied here; the result
+ * holds the reference that keeps them alive.
  */
 #include "native.h"
 
@@ -27,7 +27,7 @@ int native_tensor_make(struct native_dump *dump)
     return 0;
 }
 
-/* The truth of what is given, which is released; -1 and an exception. */
+/* The truth value of an object, which is released; -1 and an exception on failure. */
 static int truth(PyObject *value)
 {
     const int is_true = value != NULL ? PyObject_IsTrue(value) : -1;
@@ -35,7 +35,7 @@ static int truth(PyObject *value)
     return is_true;
 }
 
-/* A tuple or list of ints; each divided by `unit`. -1 and an exception for what does not fit. */
+/* A tuple or list of ints; each divided by `unit`. -1 and an exception for invalid ones. */
 static int read_axes(PyObject *axes, int64_t unit, int64_t *out, uint32_t *rank)
 {
     PyObject *fast EXT_OWNED = PySequence_Fast(axes, "sizes and strides of a tensor are sequences");
@@ -71,7 +71,7 @@ static int no_such_type(PyObject *object, PyObject *name)
 
 /* ---- torch ---- */
 
-/* Remember what torch calls its things, once it is imported. 0 while it is not. */
+/* Stores torch's classes once it is imported. 0 before that. */
 static int know_torch(struct native_dump *dump)
 {
     if (MAREY_LIKELY(dump->torch_strided != NULL))
@@ -85,11 +85,11 @@ static int know_torch(struct native_dump *dump)
                dump->torch_parameter != NULL ? PyObject_GetAttrString(torch, "Tensor") : NULL);
     dump->torch_strided =
         dump->torch_tensor != NULL ? PyObject_GetAttrString(torch, "strided") : NULL;
-    PyErr_Clear(); /* it is only being imported, or is another's module of that name */
+    PyErr_Clear(); /* it is being imported, or is another module with that name */
     return dump->torch_strided != NULL;
 }
 
-/* The number of a type by what Python calls it: "torch.float32", or a name. 0: none; -1 and an exception. */
+/* The number of a type by its Python name: "torch.float32", or a plain name. 0: none; -1 and an exception. */
 static int dtype_of(struct native_dump *dump, PyObject *dtype)
 {
     PyObject *known = PyDict_GetItemWithError(dump->dtypes, dtype);
@@ -103,7 +103,7 @@ static int dtype_of(struct native_dump *dump, PyObject *dtype)
     return rc < 0 ? -1 : number;
 }
 
-/* Whether its memory holds its numbers as they are, where we can read them. */
+/* Whether its memory contains its values directly, readable by us. */
 static int is_plain(struct native_dump *dump, PyObject *object, int *is_cuda)
 {
     PyObject *const type = (PyObject *)Py_TYPE(object);
@@ -128,7 +128,7 @@ static int is_plain(struct native_dump *dump, PyObject *object, int *is_cuda)
     return is_neg < 0 ? -1 : !is_neg;
 }
 
-/* Which stream makes the data is torch's to say; without an answer it is the default stream. */
+/* torch's current stream, where the data are produced; the default stream if unknown. */
 static uintptr_t torch_stream(int32_t device)
 {
     PyObject *torch EXT_OWNED = native_imported("torch._C");
@@ -169,7 +169,7 @@ static int of_plain(struct native_dump *dump, PyObject *object, int is_cuda, str
     return PyErr_Occurred() ? -1 : 1;
 }
 
-/* 1 for a tensor whose memory holds its numbers as they are, 0 for all others; -1 and an exception. */
+/* 1 for a tensor whose memory contains its values directly, 0 for others; -1 and an exception. */
 static int of_plain_torch(struct native_dump *dump, PyObject *object, struct native_tensor *out)
 {
     int is_cuda = 0;
@@ -209,7 +209,7 @@ static enum marey_dtype integer_of(Py_ssize_t size, int is_signed)
     return size >= 0 && size <= 8 ? types[is_signed][size] : MAREY_DTYPE_NONE;
 }
 
-/* The type of a buffer's format, as the module `struct` writes it. */
+/* The type for a buffer format of the module `struct`. */
 static enum marey_dtype dtype_of_format(const char *format, Py_ssize_t size)
 {
     if (format == NULL)
@@ -229,7 +229,7 @@ static enum marey_dtype dtype_of_format(const char *format, Py_ssize_t size)
     return strchr("cBHILQN", format[0]) != NULL ? integer_of(size, 0) : MAREY_DTYPE_NONE;
 }
 
-/* 0 when it has no buffer that we understand. */
+/* 0 if it has no supported buffer. */
 static int of_buffer(PyObject *object, struct native_tensor *out)
 {
     Py_buffer *const view = &out->view;
@@ -238,7 +238,7 @@ static int of_buffer(PyObject *object, struct native_tensor *out)
     if (PyObject_GetBuffer(object, view, PyBUF_RECORDS_RO) < 0) {
         if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_BufferError))
             return -1;
-        PyErr_Clear(); /* types that are not Python's, such as bfloat16 */
+        PyErr_Clear(); /* types that Python does not have, such as bfloat16 */
         view->obj = NULL;
         return 0;
     }
@@ -262,7 +262,7 @@ static int of_buffer(PyObject *object, struct native_tensor *out)
 
 /* ---- __array_interface__ and __cuda_array_interface__ ---- */
 
-/* obj.dtype.name where the interface has only bytes, as for bfloat16. */
+/* obj.dtype.name if the interface describes only bytes, as for bfloat16. */
 static int interface_dtype(struct native_dump *dump, PyObject *object, PyObject *interface)
 {
     PyObject *typestr = PyDict_GetItemString(interface, "typestr");
@@ -326,7 +326,7 @@ static int of_cuda_interface(struct native_dump *dump, PyObject *object, struct 
 
 /* ---- DLPack ---- */
 
-/* As its header lays them out; the managed tensor begins with the tensor. */
+/* Layout as in its header; the managed tensor begins with the tensor. */
 struct dl_tensor {
     void *data;
     int32_t device_type, device_id, ndim;
@@ -340,7 +340,7 @@ enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
 
 static enum marey_dtype dtype_of_dlpack(const struct dl_tensor *dl)
 {
-    /* By its code and bytes, besides integers. */
+    /* By code and bytes, except integers. */
     static const enum marey_dtype types[][17] = {
         [2] = {[2] = MAREY_F16, [4] = MAREY_F32, [8] = MAREY_F64},
         [4] = {[2] = MAREY_BF16},
@@ -374,7 +374,7 @@ static int dlpack_place(PyObject *object, const struct dl_tensor *dl, struct mar
     return 0;
 }
 
-/* Ask for it on the default stream of a GPU, 1 in DLPack's words: its maker waits for what is on its way. */
+/* Requests it for the GPU's default stream, 1 in DLPack: the producer synchronizes pending work with it. */
 static PyObject *dlpack_capsule(PyObject *object)
 {
     PyObject *device EXT_OWNED = PyObject_CallMethod(object, "__dlpack_device__", NULL);

@@ -2,7 +2,7 @@
  * native_events.c: push, pop, mark and counter.
  *
  * push is as cheap as `with`: the name's id comes from a cache keyed by the address of the str, which for a literal is
- * the same each time. Arguments are checked whether recording is on or off, so that a wrong one shows up early.
+ * always the same. Arguments are checked whether recording is on or off, so that errors show up early.
  */
 #include "native.h"
 
@@ -16,7 +16,7 @@ static PyObject *event_push(PyObject *module, PyObject *name)
     Py_RETURN_NONE;
 }
 
-/* By name rather than by id: the push may have been made in C, at a site of its own. */
+/* By name rather than id: the push may have been made in C, at a different site. */
 static PyObject *pop_checked(PyObject *module, PyObject *name)
 {
     PyObject *bytes EXT_OWNED = name != NULL ? ext_bytes(name) : NULL;
@@ -40,7 +40,7 @@ NATIVE_METHOD(event_pop)
     Py_RETURN_NONE;
 }
 
-/* `values` as mark() takes them: name, payload, category, color, domain. */
+/* Argument order of mark(): name, payload, category, color, domain. */
 static int mark_id(struct native_state *state, PyObject *const *values, marey_id *id)
 {
     if (values[2] == NULL && values[3] == NULL && values[4] == NULL)
@@ -82,7 +82,7 @@ NATIVE_METHOD(event_counter)
         native_id(native_state_of(self), values[0], &id) < 0)
         return NULL;
     if (!marey_on())
-        Py_RETURN_NONE; /* converting may wait for a device, so it is left out while off */
+        Py_RETURN_NONE; /* skipped while off, because converting may wait for a device */
     const double value = PyFloat_AsDouble(values[1]);
     if (value == -1.0 && PyErr_Occurred())
         return NULL;
@@ -109,13 +109,13 @@ PyMethodDef native_event_functions[] = {
 /*
  * ---- ranges of `with` blocks and functions while nesting is checked ----
  *
- * marey.start(check=True), or NVTXRangeWrapper with the order kept track of. libmarey keeps each thread's stack and reports
- * a mismatch. It cannot know that a block was entered before the check was switched on: its end would look like one too
- * many. Blocks nest, so each thread counts those it entered since the switches were last touched; an end with none left
- * belongs to a block from before, and is not checked.
+ * marey.start(check=True), or NVTXRangeWrapper with order tracking. libmarey keeps each thread's stack and reports
+ * mismatches. It does not know blocks entered before the check was enabled, whose ends would look wrong. Blocks nest,
+ * so each thread counts those entered since the last switch; an end with none left belongs to an earlier block and is
+ * not checked.
  */
 
-/* Grows whenever Python switches a recording or the range wrapper on or off, in whichever interpreter. */
+/* Incremented whenever Python switches a recording or the range wrapper, in any interpreter. */
 static _Atomic unsigned generation = 1;
 
 static _Thread_local struct {

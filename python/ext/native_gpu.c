@@ -1,8 +1,8 @@
 /*
- * native_gpu.c: tracing of GPU work, <marey/gpu.h>. marey/gpu.py makes it comfortable.
+ * native_gpu.c: GPU tracing, <marey/gpu.h>. marey/gpu.py is the public interface.
  *
- * Starting opens libraries and stopping waits for the GPU, so both let other threads run meanwhile. Those that leave it to
- * a thread of libmarey do not: getting the GIL back might take longer than they do.
+ * Starting opens libraries and stopping waits for the GPU, so both release the GIL. The asynchronous variants do not:
+ * reacquiring the GIL might take longer than the call.
  */
 #include "native.h"
 

@@ -1,13 +1,13 @@
 /*
- * native_iteration.c: iterations and epochs of <marey/iteration.h>. marey/_iteration.py makes them comfortable.
+ * native_iteration.c: iterations and epochs of <marey/iteration.h>. marey/_iteration.py is the public interface.
  *
- * A finished iteration may print the stopwatch's report; see native_stopwatch_finish() for where that goes.
+ * A finished iteration may print the stopwatch's report; see native_stopwatch_finish().
  */
 #include "native.h"
 
 #include <marey/iteration.h>
 
-/* Who counts: the argument `at`, a str that messages show, or the package's own functions. NULL for an exception. */
+/* The driver: the argument `at`, a str shown in messages, or the package's functions. NULL on exception. */
 static const char *driver_of(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py_ssize_t at)
 {
     marey_id id;
@@ -16,7 +16,7 @@ static const char *driver_of(PyObject *module, PyObject *const *args, Py_ssize_t
         return "marey.iteration";
     if (native_id(native_state_of(module), args[at], &id) < 0)
         return NULL;
-    return marey_site_name(id, &len); /* names stay for good, which a driver has to */
+    return marey_site_name(id, &len); /* names are permanent, as a driver must be */
 }
 
 static PyObject *iteration_begin(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
@@ -95,7 +95,7 @@ static PyObject *epoch_begin(PyObject *Py_UNUSED(module), PyObject *args)
 
 EXT_ACTION(epoch_end, marey_epoch_end())
 
-/* Names as they are shown; a name of bytes may be no text. */
+/* Names for display; a name of bytes may not be valid text. */
 static PyObject *phase_times(const struct marey_epoch_times *times)
 {
     PyObject *phases = PyDict_New();

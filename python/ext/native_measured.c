@@ -1,8 +1,8 @@
 /*
  * native_measured.c: one measurement of the stopwatch as a block or a decorator: `with sw("forward"):`.
  *
- * A Measurement has the layout of a Range, so that native_wrapper.c decorates with either. One object per name is kept
- * and serves all threads. What a block must remember from its begin to its end is in the thread:
+ * A Measurement has the layout of a Range, so that native_wrapper.c can decorate with either. One object per name is
+ * cached and used by all threads. The state of a block is in the thread:
  *
  *   - A block within a block of the same name (recursion) measures nothing; the outermost one counts. How many such
  *     blocks are open is in the thread's dictionary, since it is rare.
@@ -13,7 +13,7 @@
 #include <marey/stopwatch.h>
 #include <structmember.h>
 
-/* Blocks open on this thread that measure nothing because one of their name runs already. */
+/* Open blocks on this thread that measure nothing because one with their name is already running. */
 static _Thread_local unsigned n_again;
 
 static const struct native_range *range_of(PyObject *self)
@@ -33,7 +33,7 @@ PyObject *native_stopwatch_end(const struct native_state *state, marey_status st
     Py_RETURN_NONE;
 }
 
-/* The same around a call that may wait for the GPU. What torch raises drops the measurement of a start. */
+/* The same for a call that may wait for the GPU. If torch raises, a started measurement is dropped. */
 static PyObject *call_waiting(const struct native_state *state, native_stopwatch_call *call,
                               marey_id id)
 {
@@ -58,7 +58,7 @@ PyObject *native_stopwatch_call_on(const struct native_state *state, uint32_t on
 
 /* ---- blocks ---- */
 
-/* Add `by` to how many blocks of `name` measure nothing on this thread, and return how many did before. -1 on error. */
+/* Adds `by` to the number of blocks of `name` here that measure nothing. Returns the previous number, -1 on error. */
 static long again_add(PyObject *name, long by)
 {
     PyObject *dict = PyThreadState_GetDict();
@@ -79,7 +79,7 @@ static long again_add(PyObject *name, long by)
     return before;
 }
 
-/* True when this block is one that measures nothing; it is over then. -1 on error. */
+/* True if this block measures nothing; ends it. -1 on error. */
 static int again_ends(PyObject *name)
 {
     if (MAREY_LIKELY(n_again == 0))
@@ -133,11 +133,11 @@ PyObject *native_measured_finish(const struct native_range *range, PyObject *res
     const uint32_t on = marey_on();
     if ((on & MAREY_ON_STOPWATCH) == 0)
         return result;
-    PyObject *type, *value, *traceback; /* what the function raised, out of the way of a wait */
+    PyObject *type, *value, *traceback; /* saves the function's exception during a wait */
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *ended EXT_OWNED = native_stopwatch_call_on(state_of((PyObject *)range), on,
                                                          marey_stopwatch_stop_on, range->id);
-    if (ended == NULL && result != NULL) /* nothing was raised: this is */
+    if (ended == NULL && result != NULL) /* the function raised nothing, so raise this */
         Py_CLEAR(result);
     else
         PyErr_Restore(type, value, traceback);
@@ -180,7 +180,7 @@ EXT_TYPE(native_measured_spec, "marey.Measurement", struct native_range,
          {Py_tp_repr, measured_repr}, {Py_tp_methods, measured_methods},
          {Py_tp_members, measured_members}, {Py_tp_finalize, measured_finalize})
 
-/* The one object of a name while there is room to keep it. */
+/* The cached object of a name, if there is room. */
 static PyObject *measured_make(struct native_state *state, PyObject *name, marey_id id)
 {
     PyObject *known = PyDict_GetItemWithError(state->measured, name);

@@ -1,13 +1,13 @@
 /*
- * native_memory.c: what Python allocates, and what it runs when something is allocated, for <marey/memory.h>.
+ * native_memory.c: Python's allocations, and the Python stack of an allocation, for <marey/memory.h>.
  *
- * Small objects do not go through malloc: Python cuts them out of arenas. While memory is measured, our allocator is in front of its
- * allocators for them, as tracemalloc does. They are called with the GIL held, so one count serves all threads. What is
- * larger goes on to malloc, and is counted there where malloc is hooked.
+ * Small objects do not use malloc: Python takes them from arenas. While memory is measured, our allocator wraps
+ * Python's, as tracemalloc does. It is called with the GIL held, so one counter serves all threads. Larger blocks go to
+ * malloc, and are counted there if malloc is hooked.
  *
- * What a thread runs is read from its own frames: nobody else changes them, whether it holds the GIL or not. Reading them
- * allocates nothing, which asks for the interpreter's inner structures; each version has its own, and one that is not known
- * here gives no Python stacks.
+ * A thread's stack is read from its own frames, which no other thread changes, with or without the GIL. That must not
+ * allocate, so it uses the interpreter's internal structures, which differ between versions; with an unknown version
+ * there are no Python stacks.
  */
 #include "native.h"
 
@@ -25,7 +25,7 @@
 #define HAS_FRAMES 0
 #endif
 
-enum { SMALL = 512 }; /* bytes up to which Python has memory of its own */
+enum { SMALL = 512 }; /* limit in bytes for Python's own arenas */
 
 /* ---- what a thread runs ---- */
 
@@ -49,7 +49,7 @@ static PyCodeObject *code_of(const _PyInterpreterFrame *frame)
 #endif
 }
 
-/* The place in the function, in bytes. */
+/* The offset of the instruction in bytes. */
 static int place_in(const _PyInterpreterFrame *frame, const PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -70,7 +70,7 @@ static size_t places(struct marey_memory_place *out, size_t n)
          frame = frame->previous) {
         PyCodeObject *const code = code_of(frame);
         const int at = code != NULL ? place_in(frame, code) : -1;
-        /* One that is being made has no place yet; some of C's own have no code. */
+        /* A frame under construction has no valid offset; some internal ones have no code. */
         if (at < 0 || (size_t)at > (size_t)Py_SIZE(code) * sizeof(_Py_CODEUNIT))
             continue;
         out[found++] = (struct marey_memory_place){.code = code,
@@ -104,7 +104,7 @@ static size_t places(struct marey_memory_place *out, size_t n)
 
 #if HAS_FRAMES
 
-/* A text's characters, those beyond ASCII as question marks: encoding them would allocate. */
+/* Copies a str, with characters beyond ASCII as question marks: encoding would allocate. */
 static void copy_text(const void *object, char *into, size_t size)
 {
     PyObject *const text = (PyObject *)object;
@@ -113,7 +113,7 @@ static void copy_text(const void *object, char *into, size_t size)
         const Py_ssize_t length = PyUnicode_GET_LENGTH(text);
         const int kind = PyUnicode_KIND(text);
         const void *const data = PyUnicode_DATA(text);
-        /* The end of a path says more than its begin. */
+        /* The end of a path is more informative than its start. */
         const Py_ssize_t from = length >= (Py_ssize_t)size ? length - (Py_ssize_t)size + 1 : 0;
         for (Py_ssize_t i = from; i < length && n + 1 < size; i++) {
             const Py_UCS4 c = PyUnicode_READ(kind, data, i);
@@ -141,10 +141,10 @@ static const struct marey_memory_interpreter interpreter = {
 
 static struct front {
     PyMemAllocatorEx behind;
-} fronts[2];                             /* of PYMEM_DOMAIN_MEM and PYMEM_DOMAIN_OBJ */
+} fronts[2];                             /* for PYMEM_DOMAIN_MEM and PYMEM_DOMAIN_OBJ */
 static struct marey_memory_thread count; /* guarded by the GIL */
-static const uint8_t *marks;             /* NULL until something was sampled */
-static size_t most_bytes = SIZE_MAX;     /* of what is counted here */
+static const uint8_t *marks;             /* NULL until the first sample */
+static size_t most_bytes = SIZE_MAX;     /* larger blocks are counted by malloc's hook */
 
 static void *taken(void *block, size_t bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * native_module.c: the module `marey._native`: its state, its exceptions, and how arguments are sorted.
+ * native_module.c: the module `marey._native`: its state, exceptions, and sorting of arguments.
  */
 #include "native.h"
 
@@ -97,7 +97,7 @@ static PyObject *single_call(PyObject *type, PyObject *const *args, size_t nargs
     return Py_NewRef(single);
 }
 
-/* Reached only by Type.__new__(); arguments are for the call. */
+/* Reached only by Type.__new__(); arguments are handled by the call. */
 PyObject *native_single_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                             PyObject *Py_UNUSED(kwargs))
 {
@@ -147,7 +147,7 @@ static int check_library(void)
         MAREY_ABI, marey_library_path(), marey_version(), marey_abi());
 }
 
-/* An exception of ours that is also a RuntimeError, and an AssertionError: programs written for tools that assert catch that. */
+/* An exception that is also a RuntimeError and an AssertionError, which programs written for asserting tools catch. */
 static PyObject *exception_create(const struct native_state *state, const char *name, const char *doc)
 {
     PyObject *bases EXT_OWNED =
@@ -178,7 +178,7 @@ static int make_types(PyObject *module, struct native_state *state)
         [NATIVE_PROFILER] = &calls_profiler_spec};
     for (size_t i = 0; i < NATIVE_N_TYPES; i++) {
         state->types[i] = (PyTypeObject *)PyType_FromModuleAndSpec(module, specs[i], NULL);
-        /* The others are made by functions only. */
+        /* The others are created only by functions. */
         const int is_named = i != NATIVE_WRAPPER && i != NATIVE_READY && i != NATIVE_LAZY;
         if (state->types[i] == NULL || (is_named && PyModule_AddType(module, state->types[i]) < 0))
             return -1;
@@ -224,12 +224,12 @@ static int native_exec(PyObject *module)
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
         if (PyModule_AddObjectRef(module, objects[i].name, objects[i].object) < 0)
             return -1;
-    native_memory_watch(); /* where the environment asks for it */
+    native_memory_watch(); /* if the environment requests it */
     calls_watch();
     return PyModule_AddStringConstant(module, "version", marey_version());
 }
 
-/* Objects of the state, in the order in which they are cleared. */
+/* Objects of the state, in clearing order. */
 #define OBJECTS(X) X(ranges) X(ids) X(formatters) X(handles) X(ready) X(measured)
 #define ERRORS(X) X(state_error) X(range_error) X(error)
 #define VISIT(name) Py_VISIT((PyObject *)state->name);
@@ -268,7 +268,7 @@ static int native_clear(PyObject *module)
     OBJECTS(CLEAR)
     for (size_t i = 0; i < NATIVE_N_TYPES; i++)
         Py_CLEAR(state->types[i]);
-    for (size_t i = NATIVE_N_SINGLES; i-- > 0;) { /* one is derived from the one before */
+    for (size_t i = NATIVE_N_SINGLES; i-- > 0;) { /* a type may derive from the previous one */
         Py_CLEAR(state->singles[i]);
         Py_CLEAR(state->single_types[i]);
     }

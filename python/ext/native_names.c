@@ -1,9 +1,9 @@
 /*
- * native_names.c: from Python objects to what libmarey takes: names as bytes, places, colours, payloads.
+ * native_names.c: converts names to bytes, and places, colors, payloads.
  *
- * A name may be any str: lone surrogates are passed on in their own three bytes, and NULs are bytes like any other.
- * Sites live as long as the process, in libmarey's table; the dictionaries here only save the way there, and stop
- * growing at a bound so that a program with endless names pays with time, not with memory.
+ * A name may be any str: lone surrogates are encoded in three bytes, and NULs are ordinary bytes. Sites are permanent,
+ * in libmarey's table; the dictionaries here are only caches, limited in size, so that a program with endless names
+ * costs time rather than memory.
  */
 #include "native.h"
 
@@ -13,7 +13,7 @@ PyObject *native_name(PyObject *name)
 {
     if (PyUnicode_CheckExact(name) || PyBytes_CheckExact(name))
         return Py_NewRef(name);
-    /* A subclass may bring its own hash and equality; the plain value has none of that. */
+    /* A subclass may override hash and equality; the plain value does not. */
     if (PyUnicode_Check(name))
         return PyUnicode_FromObject(name);
     if (PyBytes_Check(name))
@@ -31,7 +31,7 @@ int native_optional_name(PyObject **name)
     return EXT_FAIL(PyExc_TypeError, "a name is a str or bytes, not %.200s", Py_TYPE(*name)->tp_name);
 }
 
-/* The bytes of a str or bytes. `owner` is a new reference that keeps them. */
+/* The bytes of a str or bytes. `owner` is a new reference that keeps them alive. */
 static int bytes_of(PyObject *text, PyObject **owner, const char **data, Py_ssize_t *len)
 {
     *owner = NULL;
@@ -46,7 +46,7 @@ static int bytes_of(PyObject *text, PyObject **owner, const char **data, Py_ssiz
     return 0;
 }
 
-/* The text of an optional str; NULL for none. `owner` as above, or NULL. */
+/* The text of an optional str, or NULL. `owner` as above, or NULL. */
 static int optional_text(PyObject *given, PyObject **owner, const char **text)
 {
     Py_ssize_t len;
@@ -86,7 +86,7 @@ static void place_of_code(struct native_place *place, PyObject *code, int line)
     PyObject *file EXT_OWNED = code != NULL ? PyObject_GetAttrString(code, "co_filename") : NULL;
     place->file = file != NULL && PyUnicode_Check(file) ? PyUnicode_EncodeFSDefault(file) : NULL;
     place->line = line > 0 ? (unsigned)line : 0;
-    PyErr_Clear(); /* a place is a comfort: without one the site is as good */
+    PyErr_Clear(); /* the place is optional */
 }
 
 void native_place_of_caller(struct native_place *place)
@@ -141,7 +141,7 @@ static int color_of_text(PyObject *color, unsigned *out)
     return 0;
 }
 
-/* 0xAARRGGBB of an int, "#rrggbb", "#aarrggbb" or a name. -1 and an exception otherwise. None gives 0. */
+/* 0xAARRGGBB from an int, "#rrggbb", "#aarrggbb" or a name. -1 and an exception on failure. None gives 0. */
 static int color_of(PyObject *color, unsigned *out)
 {
     *out = 0;
@@ -178,7 +178,7 @@ int native_site_details(struct native_site_key *key, PyObject *category, PyObjec
     return color_of(color, &key->color);
 }
 
-/* An int that fits 64 bits, signed or unsigned. 0 when it fits neither. */
+/* An int that fits 64 bits, signed or unsigned. 0 if it fits neither. */
 static int payload_of_int(PyObject *value, struct marey_payload *out)
 {
     int overflow;
@@ -234,7 +234,7 @@ void native_slot_fill(struct native_slot *slots, PyObject *key, PyObject *range,
     Py_XDECREF(old.range);
 }
 
-/* Give a new site an id and, while there is room, remember it. */
+/* Assigns an id to a new site and caches it if there is room. */
 static int id_of_new_site(struct native_state *state, const struct native_site_key *key,
                           PyObject *kept_as, marey_id *id)
 {
@@ -248,7 +248,7 @@ static int id_of_new_site(struct native_state *state, const struct native_site_k
         return 0;
     PyObject *number EXT_OWNED = PyLong_FromUnsignedLong(*id);
     if (number == NULL || PyDict_SetItem(state->ids, kept_as, number) < 0)
-        PyErr_Clear(); /* only the shortcut is missing */
+        PyErr_Clear(); /* only the cache entry is missing */
     return 0;
 }
 

@@ -1,9 +1,9 @@
 /*
  * native_nvtx.c: NVTXRangeWrapper, the range wrapper of <marey/nvtx.h>.
  *
- * There is one instance, whose switch and options are the process's, in libmarey: a method that was taken before
- * enable() works after it. NVTXRangeWrapper() is called in front of each push by programs written that way, so the type
- * has a vectorcall that hands the instance out and makes nothing.
+ * There is one instance, whose switch and options are process-wide, in libmarey: a method that was looked up before
+ * enable() works after it. Existing programs call NVTXRangeWrapper() before each push, so the type has a vectorcall
+ * that returns the instance without allocating.
  */
 #include "native.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- push and pop ---- */
 
-/* What an exception leaves behind is as if push had not been called: the wait comes first. */
+/* On an exception the state is as if push had not been called: the wait comes first. */
 static PyObject *push_waiting(marey_id id)
 {
     const enum native_wait before = native_wait_begin();
@@ -43,7 +43,7 @@ NATIVE_METHOD(nvtx_range_push)
     Py_RETURN_NONE;
 }
 
-/* The wait is in the midst of it. */
+/* The wait happens inside. */
 static PyObject *pop_waiting(PyObject *self, marey_id id)
 {
     const enum native_wait before = native_wait_begin();
@@ -88,7 +88,7 @@ NATIVE_METHOD(nvtx_enable)
         native_truth(values[1], &options.sync_on_pop) < 0 ||
         native_truth(values[2], &options.keep_track_of_range_order) < 0)
         return NULL;
-    native_nesting_renew(); /* blocks that are open were not checked when they were entered */
+    native_nesting_renew(); /* open blocks were entered unchecked */
     return NATIVE_UNLOCKED(native_single_state(self), marey_nvtx_enable(&options));
 }
 

@@ -1,18 +1,18 @@
 /*
- * native_phases.c: the stack of training phases. marey/_phases.py has the vocabulary and makes it comfortable.
+ * native_phases.c: the stack of training phases. marey/_phases.py has the vocabulary and is the public interface.
  *
- * Between two phases a model works, and leaves nothing of ours in the caches. There, Python's frames and objects take
- * ten times as long as in a loop of nothing else; so entering and leaving are here, a call each.
+ * Between two phases a model runs and evicts our data from the caches. Python frames and objects are then ten times
+ * slower than in a tight loop, so entering and leaving are implemented here, with one call each.
  */
 #include "native.h"
 
 #include <marey/iteration.h>
 
-/* A phase between enter and leave, and what it has to undo. */
+/* A phase between enter and leave, with what leave must undo. */
 struct native_entered {
-    struct native_range *range; /* of the vocabulary; NULL: this phase does nothing */
-    PyObject *before;           /* the phase it was entered in; NULL: none */
-    PyObject *annotation;       /* a context manager that it is as well; NULL: none */
+    struct native_range *range; /* from the vocabulary; NULL: this phase does nothing */
+    PyObject *before;           /* the enclosing phase, or NULL */
+    PyObject *annotation;       /* its context manager, or NULL */
     int is_recorded;
 };
 
@@ -21,7 +21,7 @@ static struct native_phases *phases_of(PyObject *module)
     return &native_state_of(module)->phases;
 }
 
-/* `name` is the phase from here on, None for none; returns the one before, a reference of the caller's, or NULL. */
+/* Sets the current phase, None for none; returns the previous one, a reference owned by the caller, or NULL. */
 static PyObject *exchange(struct native_phases *phases, PyObject *name)
 {
     PyObject *before = phases->now;
@@ -68,10 +68,10 @@ static void end_annotation(PyObject *annotation)
     PyObject *done EXT_OWNED =
         PyObject_CallMethod(annotation, "__exit__", "OOO", Py_None, Py_None, Py_None);
     if (done == NULL)
-        PyErr_WriteUnraisable(annotation); /* what follows has to be undone all the same */
+        PyErr_WriteUnraisable(annotation); /* continue undoing the rest */
 }
 
-/* A new reference to what annotation(text) made, entered. NULL and an exception otherwise. */
+/* A new reference to the entered result of annotation(text). NULL and an exception on failure. */
 static PyObject *begin_annotation(PyObject *make, PyObject *text)
 {
     PyObject *annotation = PyObject_CallFunctionObjArgs(make, text, NULL);
@@ -89,7 +89,7 @@ static int is_now(const struct native_phases *phases, PyObject *name)
                            PyUnicode_Compare(now, name) == 0);
 }
 
-/* Make the pair of a name that was not entered before: no site is made for a phase that never comes. */
+/* Creates the pair for a name on first use: phases that never occur get no site. */
 static int make_pair(struct native_state *state, PyObject *name)
 {
     PyObject *range, *text;
@@ -101,7 +101,7 @@ static int make_pair(struct native_state *state, PyObject *name)
     return is_pair ? PyDict_SetItem(state->phases.vocabulary, name, pair) : -1;
 }
 
-/* The pair (range, text) of a name, lent. NULL and an exception for a name that is not a phase. */
+/* The pair (range, text) of a name, borrowed. NULL and an exception for a name that is not a phase. */
 static PyObject *find(struct native_state *state, PyObject *name)
 {
     PyObject *vocabulary = state->phases.vocabulary;
@@ -113,7 +113,7 @@ static PyObject *find(struct native_state *state, PyObject *name)
     return make_pair(state, name) == 0 ? PyDict_GetItemWithError(vocabulary, name) : NULL;
 }
 
-/* Fill an entry that is on the stack already; what is called here may enter phases itself. */
+/* Fills an entry that is already on the stack, because code called here may enter phases itself. */
 static int enter_at(struct native_state *state, size_t at, PyObject *name, int is_recorded)
 {
     struct native_phases *phases = &state->phases;
@@ -187,7 +187,7 @@ static PyObject *phase_annotate(PyObject *module, PyObject *annotate)
 static PyObject *phase_vocabulary(PyObject *module, PyObject *make)
 {
     struct native_phases *phases = phases_of(module);
-    if (phases->vocabulary != NULL) /* the stack may hold its ranges */
+    if (phases->vocabulary != NULL) /* the stack may contain its ranges */
         Py_RETURN_NONE;
     phases->vocabulary = PyDict_New();
     phases->make = Py_NewRef(make);

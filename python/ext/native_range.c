@@ -1,18 +1,18 @@
 /*
  * native_range.c: range() and the Range objects behind `with`.
  *
- * `with r:` looks __enter__ and __exit__ up on the type of r and binds them. A method in C is a descriptor, so binding
- * makes an object each time, which costs more than the range itself. A built-in function has no descriptor hook and is
- * taken as it is. So each Range gets a small heap type of its own, whose dictionary holds two built-in functions that
- * are bound to that Range already:
+ * `with r:` looks up __enter__ and __exit__ on the type of r and binds them. A C method is a descriptor, so binding
+ * creates an object each time, which costs more than the range itself. A built-in function is not a descriptor and is
+ * used directly. So each Range gets its own small heap type, whose dictionary has two built-in functions already bound
+ * to that Range:
  *
  *     type of r ── __dict__ ── "__enter__": built-in function, self = r
  *                              "__exit__":  built-in function, self = r
  *
- * A type takes some 7 µs and 0.9 KB, and thousands of them wear CPython's method cache out, so only the first
- * OWN_TYPES sites get one; the others share the type Range, which has the ordinary methods.
+ * A type takes some 7 µs and 0.9 KB, and thousands of them overload CPython's method cache, so only the first OWN_TYPES
+ * sites get one; the others share the type Range, which has ordinary methods.
  *
- * A Range is kept for as long as the module lives, once per site, so that `with marey.range("literal")` makes nothing.
+ * A Range is cached for the life of the module, once per site, so that `with marey.range("literal")` allocates nothing.
  */
 #include <opcode.h>
 
@@ -85,7 +85,7 @@ static int range_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* A range's cycle runs through its type, whose dictionary the type clears; the fields here stay valid to the end. */
+/* A range's reference cycle includes its type, whose dictionary the type clears; the fields here stay valid to the end. */
 static void range_dealloc(PyObject *self)
 {
     struct native_range *range = (struct native_range *)self;
@@ -99,7 +99,7 @@ static void range_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-enum { N_BOUND = 2 }; /* of the methods: those that a type of its own binds */
+enum { N_BOUND = 2 }; /* the first methods, which an own type binds */
 static PyMethodDef range_methods[] = {
     {"__enter__", range_enter, METH_NOARGS, "Begin the range."},
     {"__exit__", (PyCFunction)(void (*)(void))range_exit, METH_FASTCALL, "End the range."},
@@ -137,7 +137,7 @@ EXT_TYPE(native_range_spec, "marey.Range", struct native_range,
 EXT_LOCAL_TYPE(own_spec, "marey.Range", struct native_range, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                {Py_tp_traverse, range_traverse}, {Py_tp_dealloc, range_dealloc})
 
-/* Put the range's two bound functions into its own type. */
+/* Stores the range's two bound functions in its own type. */
 static int own_type_bind(PyTypeObject *type, PyObject *range)
 {
     for (PyMethodDef *def = range_methods; def < range_methods + N_BOUND; def++) {
@@ -150,7 +150,7 @@ static int own_type_bind(PyTypeObject *type, PyObject *range)
     return 0;
 }
 
-/* An instance of `type`, which is Range or a type of its own; the reference to `type` is the caller's still. */
+/* An instance of `type`, either Range or its own type; the caller keeps its reference to `type`. */
 static struct native_range *range_create(PyTypeObject *type, const struct native_site_key *key,
                                          marey_id id)
 {
@@ -201,7 +201,7 @@ static PyObject *range_make(PyObject *module, const struct native_site_key *key,
 
 /* ---- misuse ---- */
 
-/* Whether the caller's next instruction drops what range() returns: the call is a statement. */
+/* Whether the caller's next instruction drops the result of range(): the call is a statement. */
 static int is_dropped(PyFrameObject *frame)
 {
     PyObject *lasti EXT_OWNED = PyObject_GetAttrString((PyObject *)frame, "f_lasti");
@@ -212,15 +212,15 @@ static int is_dropped(PyFrameObject *frame)
         const Py_ssize_t n = PyBytes_GET_SIZE(bytes);
         const unsigned char *codes = (const unsigned char *)PyBytes_AS_STRING(bytes);
         Py_ssize_t at = PyLong_AsSsize_t(lasti) + 2;
-        while (at >= 2 && at < n && codes[at] == 0) /* caches of the call */
+        while (at >= 2 && at < n && codes[at] == 0) /* inline caches of the call */
             at += 2;
         is_next = at >= 2 && at < n && codes[at] == POP_TOP;
     }
-    PyErr_Clear(); /* a warning is a comfort */
+    PyErr_Clear(); /* the warning is optional */
     return is_next;
 }
 
-/* Once per process, when a site is new. Ranges are kept, so no object ends at which to warn. */
+/* Warns once per process, when a site is new. Ranges are cached, so it is too late when an object is freed. */
 static int warn_if_dropped(struct native_state *state)
 {
     PyFrameObject *frame = state->warned_of_range ? NULL : PyEval_GetFrame();
@@ -234,7 +234,7 @@ static int warn_if_dropped(struct native_state *state)
         1);
 }
 
-/* The Range of a site, known or new. `function` is what is decorated and gives the place, or NULL. */
+/* The Range of a site, cached or new. `function` is being decorated and provides the place, or NULL. */
 static PyObject *range_of_site(PyObject *module, const struct native_site_key *key, PyObject *function)
 {
     struct native_state *state = native_state_of(module);
@@ -256,7 +256,7 @@ static PyObject *range_of_site(PyObject *module, const struct native_site_key *k
     return range;
 }
 
-/* A Range that carries a payload serves once, so it is not kept and has no type of its own. */
+/* A Range with a payload is used once, so it is not cached and has no own type. */
 static PyObject *range_with_payload(PyObject *module, const struct native_site_key *key,
                                     PyObject *payload)
 {
@@ -270,7 +270,7 @@ static PyObject *range_with_payload(PyObject *module, const struct native_site_k
     return (PyObject *)range;
 }
 
-/* @marey.range without parentheses: the function's qualified name is the range's. */
+/* @marey.range without parentheses: uses the function's qualified name. */
 static PyObject *range_of_function(PyObject *module, PyObject *function)
 {
     PyObject *target = function;
@@ -287,7 +287,7 @@ static PyObject *range_of_function(PyObject *module, PyObject *function)
     return range != NULL ? native_decorate((struct native_range *)range, function) : NULL;
 }
 
-/* `values` as range() takes them: name, category, color, payload, domain. */
+/* Argument order of range(): name, category, color, payload, domain. */
 static PyObject *range_of_arguments(PyObject *module, PyObject *const *values)
 {
     struct native_site_key key;

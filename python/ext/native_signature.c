@@ -1,5 +1,5 @@
 /*
- * native_signature.c: formatters of the user, and signatures without a profile: what marey.profiler.signature() shows.
+ * native_signature.c: user formatters, and signatures without a profile, for marey.profiler.signature().
  */
 #include "native.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- formatters ---- */
 
-/* {address: (type, formatter)}: a type may have a hash and an equality of its own, which is not asked. */
+/* {address: (type, formatter)}: by address, because a type may override hash and equality. */
 static PyObject *register_formatter(PyObject *module, PyObject *args)
 {
     PyObject *type, *formatter;
@@ -36,11 +36,11 @@ static PyObject *register_formatter(PyObject *module, PyObject *args)
 struct signer {
     PyObject ob_base;
     struct calls_signer *signer;
-    PyObject *texts;  /* a list of (text, elements); the first is number 1 */
+    PyObject *texts;  /* a list of (text, elements); number 1 is the first */
     uint64_t widened; /* calls */
 };
 
-/* A signer takes the place of a profile: its callbacks need nothing else. */
+/* The signer is passed in place of a profile: its callbacks need nothing else. */
 static uint32_t define(struct marey_calls *calls, uint32_t function, const char *text,
                        size_t length, double elements)
 {
@@ -92,7 +92,7 @@ static void signer_finalize(PyObject *object)
     Py_XDECREF(self->texts);
 }
 
-/* The number of the signature of a call with these values. */
+/* The signature's number for a call with these values. */
 static PyObject *signer_sign(PyObject *object, PyObject *args)
 {
     enum { MAX_PARAMETERS = 1024 };

@@ -1,12 +1,12 @@
 /*
  * native_stopwatch.c: Stopwatch, the stopwatch of <marey/stopwatch.h>.
  *
- * There is one instance, whose switch, options and results are the process's, in libmarey: a method that was taken before
- * enable() works after it, and a measurement may start in C and end here. Only `strict` is Python's: misuse that libmarey
- * counts and reports once raises then.
+ * There is one instance, whose switch, options and results are process-wide, in libmarey: a method that was looked up
+ * before enable() works after it, and a measurement may start in C and end here. Only `strict` belongs to Python:
+ * misuse, which libmarey counts and reports once, then raises.
  *
- * Reports that are due go where print() writes, which is not C's stdout: libmarey hands them to printer(), and finish
- * prints them when libmarey is through. Output to files, pandas and other ranks is in marey/_stopwatch.py.
+ * Due reports go where print() writes, which is not C's stdout: libmarey passes them to printer(), and finish prints
+ * them after libmarey returns. Output to files, pandas and other ranks is in marey/_stopwatch.py.
  */
 #include "native.h"
 
@@ -15,12 +15,12 @@
 #include <string.h>
 #include <structmember.h>
 
-/* Where printer() puts a report on this thread: a new reference; NULL outside native_stopwatch_finish(). */
+/* Where printer() stores a report on this thread: a new reference; NULL outside native_stopwatch_finish(). */
 static _Thread_local PyObject **report_here;
 
 /* ---- measurements ---- */
 
-/* The id of the one argument `name`. -1 and an exception otherwise. */
+/* The id of the single argument `name`. -1 and an exception on failure. */
 static inline int id_argument(PyObject *self, const char *method, PyObject *const *args,
                               Py_ssize_t nargs, PyObject *kwnames, marey_id *id)
 {
@@ -81,7 +81,7 @@ static PyObject *report_text(const char *data, size_t len)
     return PyUnicode_DecodeUTF8(data, (Py_ssize_t)len, "backslashreplace");
 }
 
-/* A program's C code may end iterations as well, without the GIL: C's stdout is as good as any then. */
+/* The program's C code may end iterations too, without the GIL: then C's stdout is used. */
 static void printer(void *Py_UNUSED(ctx), const char *text, size_t len)
 {
     if (report_here == NULL) {
@@ -104,8 +104,8 @@ static PyObject *by_package(const char *function, PyObject *const *args, Py_ssiz
 }
 
 /*
- * A report that is due. A training loop does not end because nobody reads its output: that is printed once and left at
- * that. -1 and an exception for what is meant to end it, such as KeyboardInterrupt, and for all of them when strict.
+ * Prints a due report. A training loop should not fail because its output cannot be written: that is printed once and
+ * ignored. -1 and an exception for those that should end the program, such as KeyboardInterrupt, and for all if strict.
  */
 static int print_due(struct native_state *state, PyObject *report)
 {
@@ -258,7 +258,7 @@ static int usage_bit(PyObject *name, uint32_t *mask)
         name);
 }
 
-/* A mask of the names given; ALL_USAGES when it is left to us. */
+/* A mask of the given names; ALL_USAGES if not given. */
 static int usage_argument(PyObject *value, uint32_t *mask)
 {
     *mask = value == NULL || value == Py_None ? ALL_USAGES : 0;
@@ -273,7 +273,7 @@ static int usage_argument(PyObject *value, uint32_t *mask)
     return rc;
 }
 
-/* All that this kernel reports; libmarey has printed what it does not. */
+/* Measures everything that this kernel reports; libmarey prints what it lacks. */
 static marey_status measure_all(marey_id id)
 {
     uint32_t mask = 0;

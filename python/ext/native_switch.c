@@ -1,7 +1,7 @@
 /*
- * native_switch.c: the switchboard and what is asked about the recording. marey/_start.py makes it comfortable.
+ * native_switch.c: the switchboard and queries about the recording. marey/_start.py is the public interface.
  *
- * Starting and stopping create and write files, so they let other threads run meanwhile.
+ * Starting and stopping create and write files, so they release the GIL.
  */
 #include "native.h"
 
@@ -34,7 +34,7 @@ static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
 
 static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
 {
-    native_state_of(module)->strict = 0; /* as libmarey knows nothing of it */
+    native_state_of(module)->strict = 0; /* Python's own option */
     native_phases_forget(&native_state_of(module)->phases);
     calls_unwatch();
     EXT_UNLOCKED(marey_reset());
@@ -44,7 +44,7 @@ static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
 
 EXT_FUNCTION(switch_enabled, PyBool_FromLong(marey_enabled()))
 
-/* An int in a C int; `missing` is used for an argument that was not given. -1 and an exception otherwise. */
+/* Converts an int to a C int; `missing` is the default. -1 and an exception on failure. */
 static int int_of(PyObject *value, int missing, int *out)
 {
     const long number = value != NULL ? PyLong_AsLong(value) : missing;

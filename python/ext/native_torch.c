@@ -1,5 +1,5 @@
 /*
- * native_torch.c: operators of PyTorch as ranges, torch_observer.c. marey/_operators.py makes it comfortable.
+ * native_torch.c: PyTorch operators as ranges, torch_observer.c. marey/_operators.py is the public interface.
  */
 #include "native.h"
 
@@ -19,7 +19,7 @@ bool torch_find(void *library, const char *name, void *place)
     return symbol != NULL;
 }
 
-/* Find the functions in the library at `path`, which is loaded already. NULL, or a sentence. */
+/* Looks up the functions in the already loaded library at `path`. Returns NULL, or a message. */
 static const char *library_open(const char *path)
 {
 #if defined(__x86_64__)

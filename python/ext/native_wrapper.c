@@ -1,10 +1,10 @@
 /*
  * native_wrapper.c: a Range, or a Measurement of the stopwatch, as a decorator.
  *
- * A plain function becomes a Wrapper: an object that is called by vectorcall, begins the range, calls the function and
- * ends the range, whether the function returns or raises. With the method-descriptor flag and tp_descr_get it works as
- * a method without a bound object on the call path. Generators, coroutines and async generators get a wrapper of their
- * own kind, written in Python (marey/_resume.py), so that inspect still recognizes them.
+ * A plain function becomes a Wrapper: an object with vectorcall that begins the range, calls the function and ends the
+ * range, whether the function returns or raises. With the method-descriptor flag and tp_descr_get it works as a method
+ * without creating a bound object per call. Generators, coroutines and async generators are wrapped in a function of the
+ * same kind, written in Python (marey/_resume.py), so that inspect still recognizes them.
  */
 #include "native.h"
 
@@ -21,8 +21,8 @@ struct wrapper {
 };
 
 /*
- * PyObject_Vectorcall() without its second look at the result, which the interpreter takes again when we return: some
- * 3 ns of the 20 that a wrapper adds.
+ * PyObject_Vectorcall() without its check of the result, which the interpreter repeats when we return: that saves about
+ * 3 of the 20 ns of a wrapper.
  */
 static inline PyObject *call(PyObject *function, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames)
@@ -54,7 +54,7 @@ static PyObject *wrapper_call(PyObject *self, PyObject *const *args, size_t narg
     return result;
 }
 
-/* The same for a measurement. One that was off, or ran already, when the function began is not ended here. */
+/* The same for a measurement. One that was off, or already running, when the function began is not ended here. */
 static PyObject *wrapper_call_measured(PyObject *self, PyObject *const *args, size_t nargsf,
                                        PyObject *kwnames)
 {
@@ -88,7 +88,7 @@ static PyObject *wrapper_repr(PyObject *self)
                                 wrapper->function);
 }
 
-/* Pickled as functions are: by module and qualified name, which lead back to this very object. */
+/* Pickled like functions: by module and qualified name, which identify this object. */
 EXT_FUNCTION(wrapper_reduce, PyObject_GetAttrString(self, "__qualname__"))
 
 static int wrapper_traverse(PyObject *self, visitproc visit, void *arg)
@@ -101,7 +101,7 @@ static int wrapper_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* The function is what closes cycles (through its globals or a class); a cleared wrapper must not be called. */
+/* The function closes cycles (through its globals or a class); a cleared wrapper must still be safe to call. */
 static int wrapper_clear(PyObject *self)
 {
     struct wrapper *wrapper = (struct wrapper *)self;
@@ -155,13 +155,13 @@ static PyObject *wrap_plain(struct native_range *range, PyObject *function)
     wrapper->vectorcall = is_measurement(range) ? wrapper_call_measured : wrapper_call;
     wrapper->function = Py_NewRef(function);
     wrapper->range = (struct native_range *)Py_NewRef((PyObject *)range);
-    /* Let it look like the function: name, docstring, module, annotations, __wrapped__. */
+    /* Makes it look like the function: name, docstring, module, annotations, __wrapped__. */
     PyObject *dressed = ext_call("functools", "update_wrapper", "OO", wrapper, function);
     Py_DECREF(wrapper);
-    return dressed; /* which is the wrapper */
+    return dressed; /* the wrapper itself */
 }
 
-/* The function of marey/_resume.py that wraps functions whose code has `flags`; NULL for a plain one. */
+/* The function of marey/_resume.py that wraps functions with these code flags; NULL for a plain function. */
 static const char *resume_wrapper(int flags)
 {
     if (flags & CO_ASYNC_GENERATOR)
@@ -188,7 +188,7 @@ static PyObject *wrap_function(struct native_range *range, PyObject *function)
     return ext_call("marey._resume", by, "OO", (PyObject *)range, function);
 }
 
-/* A classmethod or staticmethod: what is inside is wrapped, and the descriptor made anew around it. */
+/* A classmethod or staticmethod: wraps the inner function, and creates a new descriptor around it. */
 static PyObject *wrap_method_object(struct native_range *range, PyObject *method)
 {
     PyObject *function EXT_OWNED = PyObject_GetAttrString(method, "__func__");

@@ -1,6 +1,6 @@
 /*
- * tools_csv.c: rows of Python as a table. make_table() gives the table; append_csv() appends its rows to a file, which the
- * loggers' thread calls: the interpreter is free for others while the disk works.
+ * tools_csv.c: Python rows as a table. make_table() returns the table; append_csv() appends its rows to a file, called
+ * on the loggers' thread: it releases the GIL while the disk works.
  */
 #include "tools.h"
 
@@ -32,7 +32,7 @@ static int kind_of(const char *name, struct marey_column *out)
                     name);
 }
 
-/* The names in `columns` are lent by `described`, a tuple of (name, kind) or (name, kind, title). */
+/* The names in `columns` are borrowed from `described`, a tuple of (name, kind) or (name, kind, title). */
 static int read_columns(PyObject *described, struct marey_column *columns, size_t *n)
 {
     *n = (size_t)PyTuple_GET_SIZE(described);
@@ -53,7 +53,7 @@ static int read_columns(PyObject *described, struct marey_column *columns, size_
 
 static int put_text(marey_table *table, PyObject *value)
 {
-    /* As text is everywhere in the package: lone surrogates pass, and become U+FFFD in the file. */
+    /* As everywhere in the package, lone surrogates are accepted, and become U+FFFD in the file. */
     PyObject *bytes EXT_OWNED = PyUnicode_Check(value) ? ext_bytes(value) : NULL;
     if (bytes == NULL) {
         if (!PyErr_Occurred())
@@ -95,7 +95,7 @@ static int put_rows(marey_table *table, PyObject *rows)
     return 0;
 }
 
-/* NULL and an exception where the columns or a row are not as they must be. */
+/* NULL and an exception for invalid columns or rows. */
 static marey_table *table_of_rows(const struct tools_state *state, const char *name,
                                   PyObject *described, PyObject *rows)
 {

@@ -1,9 +1,9 @@
 /*
- * tools_dumps.c: dumps read back. Dumps lists steps and values; DumpedTensor exports the numbers of one value as a
+ * tools_dumps.c: reading dumps. Dumps lists steps and values; DumpedTensor exports the numbers of one value as a
  * buffer.
  *
- * A step that is released would take the numbers away, so that it waits until no DumpedTensor of it is left. The numbers of a
- * value go with the last DumpedTensor of it.
+ * Releasing a step would invalidate the numbers, so that is refused until no DumpedTensor of it is left. The numbers of
+ * a value are freed with its last DumpedTensor.
  */
 #include "tools.h"
 
@@ -14,7 +14,7 @@
 struct dumps {
     PyObject ob_base;
     marey_dumps *opened;
-    size_t *n_lent; /* for each step: tensors that are about */
+    size_t *n_lent; /* by step: living tensors */
     int busy;
 };
 
@@ -28,7 +28,7 @@ struct dumped {
 
 /* ---- DumpedTensor ---- */
 
-/* As the struct module writes it; types that it does not have are integers of their width. */
+/* Formats of the struct module; types that it lacks are integers of their width. */
 static const char *format_of(enum marey_dtype dtype)
 {
     static const char *const formats[MAREY_N_DTYPES] = {
@@ -125,7 +125,7 @@ EXT_TYPE(tools_dumped_spec, "marey._tools.DumpedTensor", struct dumped,
          {Py_tp_getset, dumped_getset}, {Py_tp_methods, dumped_methods},
          {Py_bf_getbuffer, dumped_getbuffer})
 
-/* Sizes and strides as buffers have them; -1 on out of memory. */
+/* Sizes and strides in the buffer protocol's form; -1 on out of memory. */
 static int set_layout(struct dumped *self)
 {
     const size_t rank = self->tensor.rank;
@@ -197,7 +197,7 @@ static PyObject *rank_or_none(int64_t rank)
     return rank >= 0 ? PyLong_FromLongLong(rank) : Py_NewRef(Py_None);
 }
 
-/* step(i): what is known of it */
+/* step(i): its description */
 static PyObject *dumps_step(PyObject *object, PyObject *args)
 {
     struct dumps *self = (struct dumps *)object;
@@ -284,7 +284,7 @@ static PyObject *value_dict(const struct marey_dumped_value *value)
         stats_dict(value->stats), "missing", text_or_none(value->missing), "files", files);
 }
 
-/* values(i): a dictionary for each value of step i, in their order */
+/* values(i): a dictionary for each value of step i, in order */
 static PyObject *dumps_values(PyObject *object, PyObject *args)
 {
     struct dumps *self = (struct dumps *)object;
@@ -325,7 +325,7 @@ static PyObject *dumps_get(PyObject *object, PyObject *args)
     return (PyObject *)made;
 }
 
-/* release(i): let go of what was read of step i; False while tensors of it are about */
+/* release(i): frees what was read of step i; False while it has living tensors */
 static PyObject *dumps_release(PyObject *object, PyObject *args)
 {
     struct dumps *self = (struct dumps *)object;

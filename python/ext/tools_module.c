@@ -1,5 +1,5 @@
 /*
- * tools_module.c: the module `marey._tools`, and what its types have in common.
+ * tools_module.c: the module `marey._tools`, and functions shared by its types.
  */
 #include "tools.h"
 
@@ -38,7 +38,7 @@ PyObject *tools_text(const char *data, size_t len)
 {
     if (data == NULL)
         Py_RETURN_NONE;
-    /* What Python wrote comes back as it was, lone surrogates too; a C program's odd bytes show as escapes. */
+    /* Text written by Python round-trips, including lone surrogates; invalid bytes from C programs are shown as escapes. */
     PyObject *text = PyUnicode_DecodeUTF8(data, (Py_ssize_t)len, "surrogatepass");
     if (text != NULL || !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
         return text;

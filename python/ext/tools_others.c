@@ -1,4 +1,4 @@
-/* tools_others.c: what is asked by one function, and the registries of exporters and importers as tuples of dicts. */
+/* tools_others.c: single functions, and the registries of exporters and importers as tuples of dicts. */
 #include "tools.h"
 
 #include <marey/compare.h>
@@ -44,7 +44,7 @@ static PyObject *compare_pairs(PyObject *module, PyObject *args)
 
 /* ---- what can be measured here ---- */
 
-/* The findings as a Table, as text, and whether a recording could be made. */
+/* The findings as a Table and as text, and whether a recording could be made. */
 static PyObject *doctor(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
@@ -73,7 +73,7 @@ static PyObject *doctor(PyObject *module, PyObject *args)
 
 /* ---- what waits in the dumper against an earlier dump ---- */
 
-/* As text; None where nothing differs. */
+/* As text; None if nothing differs. */
 static PyObject *diff_pending(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
@@ -96,7 +96,7 @@ static PyObject *diff_pending(PyObject *module, PyObject *args)
     marey_diff *diff = NULL;
     const marey_status status =
         EXT_STATUS_UNLOCKED(marey_diff_pending(PyBytes_AS_STRING(path), step, &options, &diff));
-    if (status == MAREY_EIO) { /* a dump that is not there is a file that is not found */
+    if (status == MAREY_EIO) { /* a missing dump raises FileNotFoundError */
         PyErr_SetString(PyExc_FileNotFoundError, marey_last_error());
         return NULL;
     }
@@ -124,7 +124,7 @@ static PyObject *import_files(const struct tools_state *state, const char *const
                                               (unsigned long long)result.n_bytes, result.format);
 }
 
-/* How many files, events and bytes, and the format. */
+/* The number of files, events and bytes, and the format. */
 static PyObject *import_trace(PyObject *module, PyObject *args)
 {
     PyObject *into EXT_OWNED = NULL;

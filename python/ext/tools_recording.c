@@ -1,8 +1,8 @@
 /*
  * tools_recording.c: one or several recordings, read as one.
  *
- * Opening reads names, clocks and threads; a report reads the events. Both may take long, so other threads run meanwhile;
- * `busy` keeps them off this object.
+ * Opening reads names, clocks and threads; a report reads the events. Both may take long, so they release the GIL;
+ * `busy` excludes other threads from this object.
  */
 #include "tools.h"
 
@@ -12,8 +12,8 @@
 
 struct recording {
     PyObject ob_base;
-    marey_recording **opened; /* of each the processes that were asked for */
-    marey_recording **wholes; /* that they were selected from; NULL where all were; behind the others */
+    marey_recording **opened; /* the selected processes of each */
+    marey_recording **wholes; /* their sources, after the others; NULL if all were selected */
     size_t n;
     int busy;
 };
@@ -75,14 +75,14 @@ static int enter(PyObject *self)
     return tools_enter(self, &((struct recording *)self)->busy, "recording");
 }
 
-/* None, or the exception of a status. */
+/* None, or raises for a failure. */
 static PyObject *leave(PyObject *self, marey_status status)
 {
     const int rc = tools_leave(self, &((struct recording *)self)->busy, status);
     return rc == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
-/* Keep other threads off this recording and off another one, None for none, which is lent to compare with. */
+/* Excludes other threads from this recording and from another one to compare with (None: none), which is lent. */
 static int enter_with(PyObject *self, PyObject *other, marey_recording *const **list, size_t *n)
 {
     struct recording *const old = (struct recording *)other;
@@ -120,7 +120,7 @@ static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused
     return list;
 }
 
-/* Names to domains of the energy counters of a process. */
+/* Names to domains of a process's energy counters. */
 static PyObject *energy_domains(const marey_recording *recording, const struct marey_process *process)
 {
     PyObject *domains = PyDict_New();
@@ -151,7 +151,7 @@ static PyObject *describe_process(const marey_recording *recording,
         "energy_domains", energy_domains(recording, process));
 }
 
-/* The processes in the order of an export, without samplers. */
+/* The processes in export order, without samplers. */
 static PyObject *recording_processes(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     const struct recording *self = (struct recording *)object;
@@ -173,7 +173,7 @@ static int warn_left_out(uint64_t n, const char *what)
     return PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "%s: %llu", what, (unsigned long long)n);
 }
 
-/* A tuple (mode, idle, range, iterations, epochs, phase, thread, rank, process, startup), which lends its texts. */
+/* A tuple (mode, idle, range, iterations, epochs, phase, thread, rank, process, startup), which owns the strings. */
 static int samples_filter(PyObject *chosen, struct marey_samples_filter *filter)
 {
     if (!PyTuple_Check(chosen))

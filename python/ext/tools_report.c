@@ -1,7 +1,5 @@
 /*
- * tools_report.c: a report of an analysis as Python sees it, and the registry of analyses.
- *
- * marey/_report.py puts the comfort on top.
+ * tools_report.c: a report of an analysis, and the registry of analyses. marey/_report.py is the public interface.
  */
 #include "tools.h"
 
@@ -27,7 +25,7 @@ PyObject *tools_report_create(const struct tools_state *state, marey_report *rep
     return (PyObject *)self;
 }
 
-/* Lent; NULL for None. -1 with an exception for another type. */
+/* Borrowed; NULL for None. -1 with an exception for another type. */
 static int get_section(const struct tools_state *state, PyObject *object, const marey_report **out)
 {
     if (object != Py_None && !Py_IS_TYPE(object, state->types[TOOLS_REPORT]))
@@ -41,7 +39,7 @@ static void report_finalize(PyObject *self)
     marey_report_destroy(report_of(self));
 }
 
-/* Each table that it has, by its name, with the word that "by" takes for it. */
+/* Its tables by name, with the value of "by" that selects each. */
 static PyObject *report_tables(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     const struct marey_analysis *const analysis = marey_report_analysis(report_of(self));
@@ -65,7 +63,7 @@ static PyObject *report_notes(PyObject *self, PyObject *Py_UNUSED(unused))
     return list;
 }
 
-/* What measuring cost the program. */
+/* The overhead of measuring. */
 static PyObject *report_cost(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     struct marey_cost cost;
@@ -110,7 +108,7 @@ static PyObject *report_page(PyObject *self, PyObject *args)
 
 struct conversion {
     PyObject *call;        /* of (command, from, csv) */
-    PyThreadState *thread; /* that was saved; the callback runs on it */
+    PyThreadState *thread; /* the saved thread state, on which the callback runs */
 };
 
 static marey_status convert(void *ctx, const char *command, const char *from, const char *csv)

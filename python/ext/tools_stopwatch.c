@@ -1,7 +1,7 @@
 /*
  * tools_stopwatch.c: the stopwatch's results as tables, of this process and of all ranks together.
  *
- * The stopwatch itself is in `_native`. Its tables are here because drawing them is libmarey-tools' business.
+ * The stopwatch itself is in `_native`; its tables are here because libmarey-tools prints them.
  */
 #include "tools.h"
 
@@ -42,7 +42,7 @@ static void merged_free(PyObject *capsule)
     marey_stopwatch_merged_destroy(PyCapsule_GetPointer(capsule, merged_capsule));
 }
 
-/* Add each of a sequence of packed results. -1 and an exception when one is not what pack() gives. */
+/* Adds each of a sequence of packed results. -1 and an exception if one does not come from pack(). */
 static int merged_add(const struct tools_state *state, marey_stopwatch_merged *merged, PyObject *parts)
 {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(parts); i++) {

@@ -1,7 +1,6 @@
 /*
- * tools_table.c: a table of the summary as Python sees it: its columns described, each one as a list, or drawn.
- *
- * marey/_table.py puts the comfort on top.
+ * tools_table.c: a table of a report: its columns' descriptions, columns as lists, or formatted. marey/_table.py is the
+ * public interface.
  */
 #include "tools.h"
 
@@ -41,7 +40,7 @@ PyObject *tools_table_own(const struct tools_state *state, marey_table *table)
         return NULL;
     }
     PyObject *made = tools_table_create(state, table, owner);
-    Py_DECREF(owner); /* the Table keeps it, or there is none */
+    Py_DECREF(owner); /* the Table holds it, or creation failed */
     return made;
 }
 
@@ -135,7 +134,7 @@ static PyObject *table_column(PyObject *self, PyObject *number)
     return list;
 }
 
-/* write(format, width, tree or None, max_rows): what a format has no use for is not looked at. */
+/* write(format, width, tree or None, max_rows): each format ignores arguments it does not use. */
 static PyObject *table_write(PyObject *self, PyObject *args)
 {
     const char *format;
@@ -154,7 +153,7 @@ static PyObject *table_write(PyObject *self, PyObject *args)
     return tools_sink_finish(&sink, tools_state_of(self), status);
 }
 
-/* The tables of a sequence of Tables, lent. NULL and an exception otherwise; PyMem_Free() what is returned. */
+/* The tables of a sequence of Tables, borrowed. NULL and an exception on failure; free the result with PyMem_Free(). */
 static const marey_table **tables_of(const struct tools_state *state, PyObject *sequence)
 {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
@@ -173,7 +172,7 @@ static const marey_table **tables_of(const struct tools_state *state, PyObject *
     return tables;
 }
 
-/* An object with the rows of each Table by its name. */
+/* A JSON object with the rows of each Table by its name. */
 static PyObject *json_tables(PyObject *module, PyObject *given)
 {
     const struct tools_state *state = PyModule_GetState(module);

@@ -1,14 +1,14 @@
 /*
- * Where an operator's inputs lie, learned rather than known: PyTorch's objects have other layouts in other versions.
+ * Offsets of an operator's inputs, learned at run time, because the layout of PyTorch's objects depends on the version.
  *
  *   record          inputs ──> value, value, ...          a value is 16 bytes: payload, kind
  *     sequence                   |       '── list ──> elements ──> value, value, ...
  *     inputs, n                  '── tensor ──> n dimensions, sizes
  *
- * The caller runs operators whose shapes are known to both sides. First those with different numbers of inputs: the one
- * word of a record that always has that number, behind a pointer, is it. Then a sum of two tensors, one of six dimensions
- * and a list of two, whose sizes are looked for in what the pointers point to. All reads go through /proc/self/mem, which
- * fails where a load would fault. What is not found stays 0, and is not recorded.
+ * The caller runs operators of known shapes. First those with different numbers of inputs: the word of a record that
+ * always equals that number, after a pointer, is it. Then a sum of two tensors, a tensor of six dimensions and a list
+ * of two, whose sizes are searched in the memory pointed to. All reads go through /proc/self/mem, which fails where a
+ * load would fault. Offsets that are not found stay 0, and are not used.
  */
 #include "torch_abi.h"
 
@@ -21,14 +21,14 @@ struct torch_layout torch_layout;
 
 enum { RECORD_WORDS = 48, TENSOR_WORDS = 32, LIST_WORDS = 8 };
 
-/* Of one trial, on one thread. */
+/* State of a trial, on one thread. */
 static struct {
     int phase;
     int memory; /* /proc/self/mem */
     uint64_t callback;
-    uint64_t candidates; /* a bit for each word that may be where the inputs' pointer is */
+    uint64_t candidates; /* one bit for each word that may be the pointer to the inputs */
     struct torch_layout found;
-    bool has_large; /* a tensor of six dimensions is as expected */
+    bool has_large; /* a tensor of six dimensions was as expected */
     int64_t sequence;
 } trial;
 
@@ -74,7 +74,7 @@ static bool read_values(const void *at, struct torch_value *values, size_t n)
     return read_words(at, (uint64_t *)values, n * 2);
 }
 
-/* Whether word `at` of a tensor begins its dimensions and sizes, and its strides follow. */
+/* Whether word `at` of a tensor is the start of its dimensions and sizes, followed by its strides. */
 static bool has_sizes(const uint64_t *tensor, uint32_t at, uint64_t rows, uint64_t columns)
 {
     return tensor[at] == 2 && tensor[at + 1] == rows && tensor[at + 2] == columns &&
@@ -90,7 +90,7 @@ static bool is_tensor(const struct torch_value *value, uint64_t rows, uint64_t c
            has_sizes(words, trial.found.sizes, rows, columns);
 }
 
-/* aten::add of 5 x 3 and 1 x 3: the first shows where the sizes are, the second confirms it. */
+/* aten::add of 5 x 3 and 1 x 3: the first reveals the offset of sizes, the second confirms it. */
 static void learn_tensors(const struct torch_value *values)
 {
     uint64_t words[TENSOR_WORDS];
@@ -108,7 +108,7 @@ static void learn_tensors(const struct torch_value *values)
         trial.found.sizes = 0;
 }
 
-/* aten::neg of 1 x 2 x 1 x 2 x 1 x 3: too many for the tensor itself. */
+/* aten::neg of 1 x 2 x 1 x 2 x 1 x 3: too many dimensions to be stored inline. */
 static void learn_large(const struct torch_value *value)
 {
     static const uint64_t expected[] = {1, 2, 1, 2, 1, 3};

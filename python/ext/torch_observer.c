@@ -1,10 +1,10 @@
 /*
- * Operators as ranges of the recording: "aten::linear" of the category "operator", with a payload like PyTorch's own texts
- * for NVTX, "seq = 7, sizes = [[4, 8], [8, 8], [8]]". What a user marks by record_function is of the category
- * "annotation". The callbacks run on whatever thread an operator runs on, without the GIL.
+ * Operators as ranges of the recording: "aten::linear" of the category "operator", with a payload in PyTorch's format
+ * for NVTX, "seq = 7, sizes = [[4, 8], [8, 8], [8]]". User annotations from record_function have the category
+ * "annotation". The callbacks run on the operator's thread, without the GIL.
  *
- * A thread keeps what it has begun, so that an end needs no look at its name, and one whose begin was not recorded has
- * none. Work that may end on another thread, a collective above all, is an async range.
+ * A thread remembers what it has begun, so that an end needs no lookup, and one without a recorded begin is skipped.
+ * Work that may end on another thread, especially a collective, is an async range.
  */
 #include "torch_abi.h"
 
@@ -16,21 +16,21 @@
 
 enum { MAX_DEPTH = 256, N_RECENT = 256, MAX_TEXT = 4096, MAX_ANNOTATIONS = 4096, MAX_LIST = 30 };
 
-/* A name by its address; another may be there by now, so it is compared with the one that is known. */
+/* A name by its address; the content may have changed, so it is compared with `known`. */
 struct recent {
     const char *text, *known;
     marey_id id;
 };
 
-/* What a thread has. Functions take it as an argument, because finding it is a call. */
+/* Per-thread data. Passed as an argument, because looking it up is a call. */
 struct thread {
-    uint32_t depth; /* may be past the end: those are not recorded */
+    uint32_t depth; /* may exceed the array: those are not recorded */
     marey_id open[MAX_DEPTH];
     struct recent recent[N_RECENT];
 };
 static __thread struct thread here;
 
-/* Of work that may end elsewhere. */
+/* Operations that may end on another thread. */
 struct pending {
     struct pending *next;
     const void *record;
@@ -39,17 +39,17 @@ struct pending {
 
 static struct {
     bool is_on;                      /* relaxed; a forked child is off */
-    bool has_shapes;                 /* these do not change while observed */
-    uint64_t operators, annotations; /* the callbacks' numbers */
-    uint32_t n_annotations; /* names that were given so far. Relaxed: a few more do no harm */
-    pthread_mutex_t lock;   /* guards the list */
+    bool has_shapes;                 /* constant while observing */
+    uint64_t operators, annotations; /* handles of the callbacks */
+    uint32_t n_annotations;          /* assigned names so far. Relaxed: a few more are harmless */
+    pthread_mutex_t lock;            /* guards the list */
     struct pending *pending;
 } observer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- shapes ---- */
 
 struct text {
-    char *at, *end; /* bytes from `end` on are kept for what closes the text */
+    char *at, *end; /* bytes from `end` on are reserved for the end of the text */
 };
 
 static inline void put(struct text *text, const char *bytes, size_t n)
@@ -88,7 +88,7 @@ static void put_sizes(struct text *text, const void *tensor)
     put(text, "]", 1);
 }
 
-/* A list of tensors has a list of shapes; a long one, or one of other things, none: so PyTorch has it. */
+/* A short list of tensors has a list of shapes; other lists have none, as in PyTorch. */
 static void put_list(struct text *text, const void *list)
 {
     const struct torch_value *const *const ends =
@@ -106,7 +106,7 @@ static void put_list(struct text *text, const void *list)
     put(text, "]", 1);
 }
 
-/* One input, complete or, without room for it, left out. */
+/* Adds one input entirely or, without room for it, not at all. */
 static void put_input(struct text *text, const struct torch_value *value)
 {
     char *const begin = text->at;
@@ -116,13 +116,13 @@ static void put_input(struct text *text, const struct torch_value *value)
         put_list(text, value->payload);
     else
         put(text, "[]", 2);
-    if (text->end - text->at < 80) { /* a part may be missing */
+    if (text->end - text->at < 80) { /* it may be incomplete */
         text->at = begin;
         text->end = begin;
     }
 }
 
-/* "seq = 7, sizes = [...]", its length. */
+/* Writes "seq = 7, sizes = [...]"; returns its length. */
 static size_t describe(const void *record, char into[MAX_TEXT])
 {
     struct text text = {into, into + MAX_TEXT - 8};
@@ -257,7 +257,7 @@ static void on_end(const void *record, void *context)
 
 /* ---- switches ---- */
 
-/* What the parent has begun is not in the child's recording; nor does a window of the parent last in the child. */
+/* The child's recording has no begins of the parent; nor does a window of the parent continue in the child. */
 static void forked(void)
 {
     here.depth = 0;
