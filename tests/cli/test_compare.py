@@ -69,7 +69,7 @@ def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(marey,
 def test_json_has_the_promised_keys(marey, sides):
     a, b = sides
     found = compared(marey("compare", *a, "--", *b, "--json"))
-    assert set(found) == {"summary", "iteration", "regions", "program", "functions", "only", "runs", "warnings"}
+    assert set(found) == {"summary", "iteration", "regions", "program", "functions", "only", "runs", "findings", "warnings"}
     assert {"name", "change_percent", "low_percent", "high_percent", "verdict"} <= set(found["regions"][0])
     forward = next(row for row in found["regions"] if row["name"] == "forward")
     assert forward["verdict"] == "slower"

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,29 +21,41 @@ TRACE = ROOT / "tests" / "data" / "kineto" / "sampled_rank-0.json.gz"  # of a GP
 HOT = """
 import time
 
+time.sleep(0.3)
+
 def score_all(n):
     total = 0
     for i in range(n):
         total += i * i % 7
     return total
 
-end = time.monotonic() + 1.5
-while time.monotonic() < end:
+for _ in range(1000):
     score_all(20_000)
 """
+FIXED = HOT.replace("score_all(20_000)", "n_scores = 20_000 // 2")
 
 
 def command(*args: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([COMMAND, *args], capture_output=True, text=True, timeout=120, check=False)
 
 
+def record(folder: Path, name: str, program: str) -> Path:
+    (folder / f"{name}.py").write_text(program)
+    words = [COMMAND, "run", "-o", f"{name}.marey", sys.executable, f"{name}.py"]
+    subprocess.run(words, cwd=folder, timeout=120, check=True)
+    return folder / f"{name}.marey"
+
+
 @pytest.fixture(scope="module")
 def hot(tmp_path_factory) -> Path:
     """A recording with one finding, hot-function."""
-    folder = tmp_path_factory.mktemp("hot")
-    (folder / "hot.py").write_text(HOT)
-    subprocess.run([COMMAND, "run", "-o", "hot.marey", sys.executable, "hot.py"], cwd=folder, timeout=120, check=True)
-    return folder / "hot.marey"
+    return record(tmp_path_factory.mktemp("hot"), "hot", HOT)
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory) -> Path:
+    """The same program without that function; it has no finding."""
+    return record(tmp_path_factory.mktemp("fixed"), "fixed", FIXED)
 
 
 def test_a_finding_fails_its_gate_with_1_after_the_report(hot):
@@ -84,8 +97,8 @@ def test_markdown_has_the_diagnosis_first(hot):
     text = command("report", hot, "--diagnosis", "--markdown").stdout
     lines = text.splitlines()
     assert lines[0].startswith("No training steps were found in a run of")
-    assert re.fullmatch(r"1\. \*\*Hot function: .*\*\* At most \d+x faster\.", lines[2]), text
-    assert lines[3].startswith("   - score\\_all (hot.py:7) is ")
+    assert re.fullmatch(r"1\. \*\*Hot function: .*\*\* At most [\d.]+x faster\.", lines[2]), text
+    assert lines[3].startswith("   - score\\_all (hot.py:")
     assert lines[4].endswith("More: `marey explain hot-function`")
     assert command("report", hot, "--markdown").stdout.startswith(text)
 
@@ -118,3 +131,30 @@ def test_an_unknown_page_is_refused_with_the_list():
     done = command("explain", "input")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("marey: there is no finding 'input'; there are ")
+
+
+def findings_of(a: Path, b: Path) -> list[dict[str, Any]]:
+    done = command("compare", a, b, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["findings"]
+
+
+def test_a_comparison_closes_with_what_became_of_findings(hot, fixed):
+    (gone,) = findings_of(hot, fixed)
+    assert (gone["id"], gone["change"], gone["b_share"]) == ("hot-function", "gone", None)
+    assert gone["where"].startswith("score_all (hot.py:") and gone["predicted"] > gone["measured"] > 1.5
+    (new,) = findings_of(fixed, hot)
+    assert (new["change"], new["a_share"], new["predicted"], new["measured"]) == ("new", None, None, None)
+    (same,) = findings_of(hot, hot)
+    assert (same["change"], same["measured"]) == ("remains", None)
+    factor = r"[\d.]+x"
+    last = command("compare", hot, fixed).stdout.splitlines()[-1]
+    assert re.fullmatch(f"finding: hot-function: gone; predicted at most {factor} faster, measured {factor}", last)
+    last = command("compare", fixed, hot, "--markdown").stdout.splitlines()[-1]
+    assert re.fullmatch(r"- finding: hot-function: new, \d+ % of the time, score\\_all \(hot.py:\d+\)", last)
+
+
+def test_without_a_diagnosis_on_both_sides_nothing_is_claimed(hot):
+    stats = hot.parent / "a.json"
+    stats.write_text(json.dumps({"series": {"(iteration)": [1e6, 1.1e6, 1e6] * 9}}))
+    assert findings_of(stats, stats) == []

@@ -35,6 +35,16 @@ static const struct marey_column run_columns[] = {
     COUNT("n_left_out", "left out"),
 };
 
+static const struct marey_column finding_columns[] = {
+    TEXT("id"),
+    TEXT("change"),
+    TEXT("where"),
+    SHARE("a_share", "A"),
+    SHARE("b_share", "B"),
+    REAL("predicted", "predicted at most"),
+    REAL("measured", NULL),
+};
+
 static const struct marey_column quantile_columns[] = {
     TEXT("name"),    TEXT("side"),    WHOLE("run"),    QUANTILE("q0"),  QUANTILE("q1"),
     QUANTILE("q2"),  QUANTILE("q3"),  QUANTILE("q4"),  QUANTILE("q5"),  QUANTILE("q6"),
@@ -64,6 +74,9 @@ const struct marey_table_definition marey__compare_tables[MAREY__N_COMPARED] = {
                               "wall time or more"},
     [MAREY__COMPARED_RUNS] = {"runs", run_columns, MAREY__COUNT_OF(run_columns), NULL,
                               "the runs that were read"},
+    [MAREY__COMPARED_FINDINGS] =
+        {"findings", finding_columns, MAREY__COUNT_OF(finding_columns),
+         NULL, "findings of the diagnosis: gone, smaller, remains, larger or new; gains as factors of speed"},
     [MAREY__COMPARED_WARNINGS] = {"warnings", marey__warning_columns, 1, NULL,
                                   "machines that differ, drifts, single runs"},
     [MAREY__COMPARED_QUANTILES] = {"quantiles", quantile_columns, MAREY__COUNT_OF(quantile_columns),
@@ -291,5 +304,5 @@ marey_status marey__comparison_make_tables(struct marey__comparison *c,
     put_runs(c->tables[MAREY__COMPARED_RUNS], c);
     marey__comparison_notes(c->tables[MAREY__COMPARED_WARNINGS], c);
     put_quantiles(c->tables[MAREY__COMPARED_QUANTILES], c);
-    return MAREY_OK;
+    return marey__compare_findings(c);
 }

@@ -219,7 +219,25 @@ static marey_status draw_tables(struct marey__answer *answer, drawer *draw)
     return MAREY_OK;
 }
 
-/* ---- notes below the tables ---- */
+/* ---- notes and findings below the tables ---- */
+
+static marey_status put_findings(struct marey__answer *answer, const char *bullet)
+{
+    const marey_table *const findings = table_of(answer, MAREY__COMPARED_FINDINGS);
+    struct marey__buf *const line = &answer->lines.line, text = {0};
+    for (size_t row = 0; row < marey_table_n_rows(findings); row++) {
+        marey__compare_finding_line(findings, row, &text);
+        marey__buf_printf(line, "%sfinding: ", bullet);
+        if (bullet[0] != '\0')
+            marey__markdown_put(line, text.data, text.failed ? 0 : text.len);
+        else
+            marey__text_put(line, text.data, text.failed ? 0 : text.len, 0);
+        text.len = 0;
+        MAREY_TRY(marey__lines_end(&answer->lines));
+    }
+    marey__buf_fini(&text);
+    return MAREY_OK;
+}
 
 static marey_status put_below(struct marey__answer *answer, const char *bullet, const char *style,
                               const char *plain)
@@ -258,7 +276,7 @@ static marey_status put_below(struct marey__answer *answer, const char *bullet, 
         marey__text_put(line, text.as.text, text.len, 0);
         MAREY_TRY(marey__lines_end(&answer->lines));
     }
-    return MAREY_OK;
+    return put_findings(answer, bullet);
 }
 
 /* ---- text ---- */

@@ -148,6 +148,7 @@ enum marey__comparison_table {
     MAREY__COMPARED_FUNCTIONS,
     MAREY__COMPARED_ONLY, /* the tables before it have changes */
     MAREY__COMPARED_RUNS,
+    MAREY__COMPARED_FINDINGS,
     MAREY__COMPARED_WARNINGS,
     MAREY__COMPARED_QUANTILES,
     MAREY__N_COMPARED,
@@ -236,6 +237,10 @@ MAREY_WARN_UNUSED marey_status marey__comparison_make_tables(
     struct marey__comparison *c, const struct marey__compare_options *options);
 /* Notes on differences between machines and runs that make a comparison doubtful. */
 void marey__comparison_notes(marey_table *warnings, const struct marey__comparison *c);
+
+/* compare_findings.c: the table of findings, where both sides have a diagnosis; a row as one sentence without its full stop. */
+MAREY_WARN_UNUSED marey_status marey__compare_findings(struct marey__comparison *c);
+void marey__compare_finding_line(const marey_table *table, size_t row, struct marey__buf *line);
 
 extern const struct marey_table_definition marey__compare_tables[MAREY__N_COMPARED];
 

@@ -161,6 +161,9 @@ static const struct marey_column startup_columns[] = {TEXT("what"), NS("ns", "ti
                                                       SHARE("share", "of start-up")};
 static const struct marey_column device_columns[] = {TEXT("what"),
                                                      SHARE("share", "of traced steps")};
+static const struct marey_column steps_columns[] = {
+    COUNT("n", "steps"),   COUNT("warmup", NULL),       NS("median_ns", "median"),
+    NS("mean_ns", "mean"), REAL("samples_per_s", NULL), TEXT("detected_by")};
 static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
     [MAREY__FINDINGS_TABLE] = {"findings", finding_columns, MAREY__COUNT_OF(finding_columns), NULL,
                                "what slows the program down"},
@@ -171,6 +174,8 @@ static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
          "what the program does before its steps count; without steps, what it imports"},
     [MAREY__DEVICE_TABLE] = {"device", device_columns, MAREY__COUNT_OF(device_columns), NULL,
                              "what GPUs do in the training steps that were traced"},
+    [MAREY__STEPS_TABLE] = {"steps", steps_columns, MAREY__COUNT_OF(steps_columns), NULL,
+                            "training steps after warm-up, one row"},
 };
 
 static void put_finding(marey_table *table, const struct marey__facts *facts,
@@ -207,6 +212,13 @@ static void put_step(marey_table *table, const struct marey__facts *facts)
     }
 }
 
+static void put_steps(marey_table *table, const struct marey__facts *f)
+{
+    if (f->n_steps != 0)
+        MAREY__PUT_ROW(table, U64(f->n_steps), U64(f->n_warmup), U64(f->median_ns), U64(f->mean_ns),
+                       POSITIVE(f->samples_per_s), STRING(f->detected_by));
+}
+
 static void put_device_rows(marey_table *table, const struct marey__fact_device *d)
 {
     const double whole = (double)d->traced_ns;
@@ -237,6 +249,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
         return marey__report_missing(report);
     report->cost = d->facts.cost;
     ask_rules(d);
+    put_steps(report->tables[MAREY__STEPS_TABLE], &d->facts);
     put_device_rows(report->tables[MAREY__DEVICE_TABLE], &d->facts.device);
     make_verdict(d, report->tables[MAREY__DEVICE_TABLE]);
     for (size_t i = 0; i < d->n_findings; i++)
