@@ -21,7 +21,7 @@ TRACE = ROOT / "tests" / "data" / "kineto" / "sampled_rank-0.json.gz"  # of a GP
 HOT = """
 import time
 
-time.sleep(0.3)
+time.sleep(1)
 
 def score_all(n):
     total = 0
@@ -29,7 +29,7 @@ def score_all(n):
         total += i * i % 7
     return total
 
-for _ in range(1000):
+for _ in range(1500):
     score_all(20_000)
 """
 FIXED = HOT.replace("score_all(20_000)", "n_scores = 20_000 // 2")
