@@ -85,6 +85,7 @@ static bool has_gpu_windows(void)
 }
 
 static uint64_t n_sampled; /* over all repeats */
+static char refusal[512];  /* why no process could be sampled; "" */
 static bool wants_energy;
 
 /*
@@ -153,16 +154,28 @@ static void print_program(char *const *program, char *into, size_t size)
 }
 
 /* Prints why nothing was recorded, and which command to run instead. */
-static void say_why_no_events(char *const *program)
+static void say_why_no_events(char *const *program, const struct run_end *end)
 {
-    char typed[512];
+    char typed[512], wall[32];
     print_program(program, typed, sizeof typed);
     const char deaf = run_python_deaf(program);
-    if (is_auto() && deaf == 0)
+    if (is_auto() && (deaf == 0 || refusal[0] != '\0')) {
         cli_say(
-            "no samples and no events: no Python 3.10 or later ran long enough to be sampled, and "
-            "the program has no marey ranges");
-    else if (deaf != 0)
+            "nothing was recorded: no stacks of Python or native code, no training steps, no marey "
+            "ranges");
+        if (refusal[0] != '\0')
+            cli_say("%s", refusal);
+        else if (run_is_python(program))
+            cli_say("the program ran for %s: a sample is taken every 10 ms, the first one once "
+                    "Python has "
+                    "started; this counts every call: marey run --calls -- %s",
+                    marey_text_number((double)end->wall_ns, MAREY_UNIT_NS, wall, sizeof wall), typed);
+        else
+            cli_say("the program ran for %s: samples are taken every 10 ms, from 20 ms on; this "
+                    "compares "
+                    "short runs: marey run --repeat 20 -- %s",
+                    marey_text_number((double)end->wall_ns, MAREY_UNIT_NS, wall, sizeof wall), typed);
+    } else if (deaf != 0)
         cli_say("no events: Python's option -%c keeps marey out of the program; call marey.start() "
                 "there, or remove the option",
                 deaf);
@@ -207,7 +220,7 @@ static void say_no_events(const struct run_target *target, char *const *program,
     cli_quote(cli_short_path(target->path), quoted, sizeof quoted);
     /* If no energy was measured, the reason was printed when the meters were opened. */
     if (!take_printed_reasons(target->path) && !wants_energy)
-        say_why_no_events(program);
+        say_why_no_events(program, end);
     if (!given.quiet)
         cli_say(
             "recorded wall time (%s) and CPU time (%s) only; next: marey compare %s OTHER.marey",
@@ -287,6 +300,8 @@ static void say_what_came(const struct run_target *target, char *const *program,
         say_recorded(recording, target->path, n_events);
     if (is_auto() && n_events == 0 && n_sampled != 0)
         say_why_no_steps(program);
+    else if (n_events != 0 && n_sampled == 0 && refusal[0] != '\0')
+        cli_say("stacks are not recorded: %s", refusal);
     marey_recording_close(recording);
 }
 
@@ -352,6 +367,8 @@ static uint64_t end_sampling(struct run_sample *sample)
     if (sample->sampling.status != MAREY_OK)
         cli_say("%s", sample->sampling.error);
     marey_sampler_counts_get(sample->sampler, &counts, sizeof counts);
+    if (counts.all.samples == 0)
+        snprintf(refusal, sizeof refusal, "%s", marey_sampler_refusal(sample->sampler));
     marey_sampler_destroy(sample->sampler);
     sample->sampler = NULL;
     return counts.all.samples;

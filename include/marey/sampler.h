@@ -104,6 +104,8 @@ MAREY_API void marey_sampler_counts_get(const marey_sampler *sampler,
                                         struct marey_sampler_counts *counts, size_t size);
 /* The collected samples. Lent; use only in on_round, or when the sampler does not run. */
 MAREY_API const marey_samples *marey_sampler_samples(const marey_sampler *sampler);
+/* Why a process may not be read, with what to type; "": all that were found may. Lent; use only when the sampler does not run. */
+MAREY_API const char *marey_sampler_refusal(const marey_sampler *sampler);
 /* "futex", "poll", "read socket": what a thread waited for (marey_samples_seen.wait). Returns a static string, or `to`; "" for 0. */
 MAREY_API const char *marey_sampler_wait_text(uint32_t wait, char *to, size_t cap);
 /* Closes the recording. Accepts NULL. */

@@ -380,6 +380,7 @@ struct marey__family {
     uint64_t polled_ns,
         searched_ns; /* when children were last searched for; in all threads of all processes */
     uint64_t n_processes, n_born, n_skipped, ended_target_ns;
+    char refusal[512];                 /* why the last process that may not be read may not; "" */
     struct marey_samples_counts ended; /* sums over ended processes */
 };
 void marey__family_init(struct marey__family *family, struct marey__sampler_context *context,

@@ -166,6 +166,11 @@ const marey_samples *marey_sampler_samples(const marey_sampler *sampler)
     return sampler->samples;
 }
 
+const char *marey_sampler_refusal(const marey_sampler *sampler)
+{
+    return sampler->family.refusal;
+}
+
 const char *marey_sampler_wait_text(uint32_t wait, char *to, size_t cap)
 {
     return marey__wait_text(wait, to, cap);

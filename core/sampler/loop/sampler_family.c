@@ -193,6 +193,8 @@ static marey_status try_member(struct marey__family *family, struct marey__famil
     if (status == MAREY_OK)
         return MAREY_OK;
     const uint64_t age_ns = now_ns > member->began_ns ? now_ns - member->began_ns : 0;
+    if (status == MAREY_EIO && read_stat(member->pid, &stat)) /* it is there, and may not be read */
+        snprintf(family->refusal, sizeof family->refusal, "%s", marey_last_error());
     open_program(family, member, now_ns);
     const bool may_become_one =
         status == MAREY_ESTATE ? age_ns <= family->patience_ns : age_ns <= START_MS * ms_ns;

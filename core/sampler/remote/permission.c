@@ -60,7 +60,7 @@ bool marey__permission_look(pid_t pid, struct marey__permission *out)
 /* The current command line if it reads a process: the advice is to repeat it. */
 static const char *own_command(char *out, size_t size)
 {
-    static const char *const commands[] = {"attach", "stacks", "top", "watch"};
+    static const char *const commands[] = {"attach", "stacks", "top", "watch", "run"};
     const size_t len = marey__read_text("/proc/self/cmdline", out, size);
     const char *const program = marey__base_name(out);
     const char *const word = out + strlen(out) + 1;
@@ -72,8 +72,12 @@ static const char *own_command(char *out, size_t size)
 
 void marey__permission_explain(const struct marey__permission *p, char *out, size_t size)
 {
-    char typed[4096];
+    char typed[4096], again[64];
     const char *const command = own_command(typed, sizeof typed);
+    if (strcmp(command, "run") == 0)
+        snprintf(again, sizeof again, "sudo marey run ...");
+    else
+        snprintf(again, sizeof again, "sudo marey %s %d", command, (int)p->pid);
     const bool may_trace = (p->own_capabilities >> CAP_PTRACE & 1) != 0;
     const int pid = (int)p->pid;
     if (p->yama == 3)
@@ -83,41 +87,37 @@ void marey__permission_explain(const struct marey__permission *p, char *out, siz
     else if (p->is_other_user_namespace)
         snprintf(out, size,
                  "process %d lives in another user namespace, as in a rootless container: type "
-                 "`sudo marey %s %d` outside of it, or run marey inside",
-                 pid, command, pid);
+                 "`%s` outside of it, or run marey inside",
+                 pid, again);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0 && p->uid == 0)
-        snprintf(out, size,
-                 "process %d belongs to root and marey runs as uid %u: type `sudo marey %s %d`",
-                 pid, (unsigned)p->own_uid, command, pid);
+        snprintf(out, size, "process %d belongs to root and marey runs as uid %u: type `%s`", pid,
+                 (unsigned)p->own_uid, again);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0)
-        snprintf(out, size,
-                 "process %d belongs to the user with uid %u and marey runs as uid %u: type `sudo "
-                 "marey %s %d`, or `sudo -u '#%u' marey %s %d`",
-                 pid, (unsigned)p->uid, (unsigned)p->own_uid, command, pid, (unsigned)p->uid,
-                 command, pid);
-    else if (!may_trace && p->yama == 2)
         snprintf(
-            out, size,
-            "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `sudo marey %s %d`",
-            command, pid);
+            out,
+            size, "process %d belongs to the user with uid %u and marey runs as uid %u: type `%s`, or `sudo -u '#%u' marey %s %d`",
+            pid, (unsigned)p->uid, (unsigned)p->own_uid, again, (unsigned)p->uid, command, pid);
+    else if (!may_trace && p->yama == 2)
+        snprintf(out, size,
+                 "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `%s`", again);
     else if (!may_trace && p->yama == 1 && !p->is_descendant)
         snprintf(out, size,
                  "kernel.yama.ptrace_scope is 1 here and process %d was not started by marey: type "
-                 "`sudo marey %s %d`, or `sudo sysctl kernel.yama.ptrace_scope=0`, or call "
+                 "`%s`, or `sudo sysctl kernel.yama.ptrace_scope=0`, or call "
                  "marey.allow_attach() in the program, or start it by `marey run --sample`",
-                 pid, command, pid);
+                 pid, again);
     else if (!may_trace && p->is_undumpable)
         snprintf(out, size,
                  "process %d runs a program that may not be looked into (setuid, with "
-                 "capabilities, or by prctl(PR_SET_DUMPABLE, 0)): type `sudo marey %s %d`",
-                 pid, command, pid);
+                 "capabilities, or by prctl(PR_SET_DUMPABLE, 0)): type `%s`",
+                 pid, again);
     else if (!may_trace && (p->own_uid == 0 || (p->capabilities & ~p->own_capabilities) != 0))
         snprintf(out, size,
                  "process %d may do what marey may not, and marey lacks the capability "
                  "CAP_SYS_PTRACE: in Docker start the "
                  "container with `--cap-add=SYS_PTRACE`, in Kubernetes add SYS_PTRACE to "
-                 "securityContext.capabilities.add, elsewhere type `sudo marey %s %d`",
-                 pid, command, pid);
+                 "securityContext.capabilities.add, elsewhere type `%s`",
+                 pid, again);
     else if (p->is_filtered)
         snprintf(out, size,
                  "a filter of system calls (seccomp) forbids to read process %d: in Docker start "
@@ -125,8 +125,7 @@ void marey__permission_explain(const struct marey__permission *p, char *out, siz
                  "`--cap-add=SYS_PTRACE`, or with `--security-opt seccomp=unconfined`",
                  pid);
     else
-        snprintf(out, size, "the kernel does not let marey read process %d: type `sudo marey %s %d`",
-                 pid, command, pid);
+        snprintf(out, size, "the kernel does not let marey read process %d: type `%s`", pid, again);
 }
 
 marey_status marey__remote_explain_denial(pid_t pid)
