@@ -1,4 +1,4 @@
-/* marey_export: the registry of formats, and which of a recording's events, calls and samples a format gets. */
+/* marey_export: the registry of formats, and the selection of a recording's events, calls and samples. */
 #include "analyze/samples/internal.h"
 #include "present/export/internal.h"
 #include "present/export/stacks/internal.h"
@@ -17,7 +17,7 @@ static bool is_named(const struct marey_export_format *format, uint32_t option)
     return format->missing == NULL && (format->takes & option) == option;
 }
 
-/* Into `text`: "a, b and c", the formats of this build that take the option; all of them for 0. */
+/* "a, b and c" into `text`: the formats of this build that take the option; all of them for 0. */
 static const char *format_names(uint32_t option, char *text, size_t size)
 {
     size_t len = 0, n_left = 0;
@@ -102,7 +102,7 @@ static marey_status export_recordings(marey_recording *const *recordings, size_t
     return status;
 }
 
-/* Sums by path, of calls or of samples, laid out as ranges. */
+/* Sums of calls or samples by path, laid out as ranges. */
 static marey_status export_calls(marey_recording *const *recordings, size_t n,
                                  const struct marey__export_format *format,
                                  const struct marey_export_options *options, int fd)
@@ -124,7 +124,7 @@ static marey_status export_calls(marey_recording *const *recordings, size_t n,
     return status;
 }
 
-/* Samples in order of time; beside the events of the recordings, or without them. */
+/* Samples in order of time, beside the events of the recordings or without them. */
 static marey_status export_samples(marey_recording *const *recordings, size_t n,
                                    const struct marey__export_format *format,
                                    const struct marey_export_options *options, int fd)

@@ -1,8 +1,8 @@
 /*
  * pstats: profiles of cProfile and profile, a dict in Python's marshal format.
  *
- *   (file, line, function): (primitive calls, calls, own seconds, seconds in all,
- *                            {caller: (calls, primitive calls, own seconds, seconds in all)})
+ *   (file, line, function): (primitive calls, calls, self seconds, total seconds,
+ *                            {caller: (calls, primitive calls, self seconds, total seconds)})
  *
  * Built-in functions are in the file "~" at line 0. profile has only the number of calls per caller. In Python 3.15 the
  * key ('__sampled__',) marks calls as samples. There are no timestamps and no paths: pstats_tree.c estimates paths, which

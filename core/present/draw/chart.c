@@ -1,4 +1,4 @@
-/* The frame of a chart: title, legend, axes, grid; marks and texts that lines and bars share. */
+/* The frame of a chart: title, legend, axes, grid; marks and texts shared by lines and bars. */
 #include <math.h>
 
 #include "present/draw/internal.h"
@@ -17,12 +17,12 @@ enum {
     PLOT_HEIGHT = 270,
     TICK_LABELS = 24,
     NOTE_LINE = 22,
-    MOST_NAME = 44, /* letters of a name */
+    MOST_NAME = 44, /* characters of a name */
 };
 
-/* ---- axes: ends, ticks, positions of values, and numbers beside them ---- */
+/* ---- axes: ends, ticks, positions and labels of values ---- */
 
-/* Wider than this many times its begin, a logarithmic axis has ticks only at powers; below the second, as a linear one has. */
+/* A logarithmic axis over a wider ratio has ticks only at powers; over less than the second limit, ticks are linear. */
 #define MANY_TIMES 100
 #define FEW_TIMES 4
 
@@ -45,13 +45,13 @@ double marey__axis_at(const struct marey__axis *axis, double value)
 
 static void add_tick(struct marey__axis *axis, double value)
 {
-    /* What rounding took away must not cost the first or last tick. */
+    /* Rounding must not drop the first or last tick. */
     const double slack = (axis->scale == MAREY__CHART_LINEAR ? axis->high - axis->low : value) * 1e-9;
     if (axis->n_ticks < MOST_TICKS && value >= axis->low - slack && value <= axis->high + slack)
         axis->ticks[axis->n_ticks++] = value;
 }
 
-/* 1, 2 or 5 times a power of ten, so that `range` has some six of them. */
+/* 1, 2 or 5 times a power of ten, for about six steps in `range`. */
 static double round_step(double range)
 {
     const double rough = range / 6, power = pow(10, floor(log10(rough)));
@@ -67,7 +67,7 @@ static void add_even_ticks(struct marey__axis *axis)
         add_tick(axis, (first + (double)i) * step);
 }
 
-/* Powers; of those of ten 1, 2 and 5 times each where there is room. */
+/* Powers; for powers of ten 1, 2 and 5 times each if there is space. */
 static void add_power_ticks(struct marey__axis *axis)
 {
     const double base = axis->scale == MAREY__CHART_LOG2 ? 2 : 10;
@@ -132,7 +132,9 @@ const char *marey__axis_number(double value, char into[24])
     return into;
 }
 
-/* Letters are some 7 pixels wide at the size that chart.css gives; what is not ASCII, as wide as two bytes of it. */
+/*
+ * Estimate: about 7 pixels per byte at chart.css's font size; a non-ASCII character counts as its bytes, at most two.
+ */
 double marey__text_pixels(const char *text)
 {
     return 7.0 * (double)strlen(text);
@@ -145,7 +147,7 @@ static void put_escaped(struct marey__buf *svg, const char *text)
     marey__xml_put(svg, text, strlen(text));
 }
 
-/* A name from outside: control characters shown, too long ones cut. */
+/* An untrusted name: control characters made visible, long names truncated. */
 static void put_name(struct marey__buf *svg, const char *name)
 {
     struct marey__buf cut = {0};
@@ -159,7 +161,7 @@ static double name_pixels(const char *name)
     return fmin(marey__text_pixels(name), 7.0 * MOST_NAME);
 }
 
-/* ---- what is drawn ---- */
+/* ---- marks ---- */
 
 void marey__plot_text(struct marey__buf *svg, double x, double y, const char *style, const char *text)
 {
@@ -175,7 +177,7 @@ static void put_tip(struct marey__buf *svg, const char *tip)
     marey__buf_puts(svg, "</title></path>\n");
 }
 
-/* Shapes distinguish series where colours do not: circle, square, triangle, diamond. */
+/* Shapes distinguish series where colors do not: circle, square, triangle, diamond. */
 void marey__plot_mark(struct marey__buf *svg, double x, double y, uint32_t shape, uint32_t color,
                       const char *tip)
 {
@@ -214,7 +216,7 @@ static double entry_pixels(const struct marey__legend_entry *entry)
     return LEGEND_MARK + name_pixels(entry->name) + LEGEND_GAP;
 }
 
-/* Where each entry stands: the next after (x, line), which begins with zeros. */
+/* The position of each entry: the next after (x, line), which starts with zeros. */
 static void step_legend(const struct marey__plot *frame, size_t i, double *x, size_t *line)
 {
     const double wide = entry_pixels(&frame->legend[i]);
@@ -267,7 +269,7 @@ static void put_legend(const struct marey__plot *frame)
 void marey__plot_lay(struct marey__plot *frame, double plot_width, double below)
 {
     char number[24];
-    double widest = 35; /* charts side by side have their axes in one place */
+    double widest = 35; /* minimum, so that charts side by side have aligned axes */
     for (size_t i = 0; i < frame->y.n_ticks; i++)
         widest = fmax(widest, marey__text_pixels(marey__axis_number(frame->y.ticks[i], number)));
     frame->x.from = MARGIN + AXIS_TITLE + widest + 8;

@@ -1,6 +1,6 @@
 /*
- * Bars: groups along the axis, in each a bar for each series, in each bar its parts upon one another. Where parts have
- * the colours, a letter below each bar says which series it is.
+ * Bar charts: groups along the axis, each with a bar per series, each bar with stacked parts. If colors mark parts, a
+ * letter below each bar identifies its series.
  */
 #include <math.h>
 
@@ -29,7 +29,7 @@ static const double *value_at(const struct marey__bars *bars, size_t g, size_t s
     return &bars->values[(g * bars->n_series + s) * bars->n_parts];
 }
 
-/* NaN when it has no part. */
+/* NaN if it has no part. */
 static double height_of(const struct marey__bars *bars, size_t g, size_t s)
 {
     double sum = 0;
@@ -83,7 +83,7 @@ static double group_middle(const struct layout *layout, size_t g)
     return layout->frame.x.from + ((double)g + 0.5) * layout->group_width;
 }
 
-/* Those of a group are side by side around its middle. */
+/* The bars of a group are side by side around its center. */
 static double bar_left(const struct layout *layout, size_t g, size_t series)
 {
     size_t n = 0, n_before = 0;
@@ -130,7 +130,7 @@ static void put_part(struct layout *layout, size_t g, size_t s, size_t p, double
     marey__buf_printf(svg, ": %s</title></rect>\n", marey__axis_number(value, number));
 }
 
-/* The label above a bar, where there is room: its height, or its first part. */
+/* The label above a bar, if there is space: its height, or its first part. */
 static void put_label(struct layout *layout, size_t g, size_t s, double height)
 {
     const struct marey__bars *bars = layout->bars;
@@ -185,7 +185,7 @@ static void put_groups(struct layout *layout)
     }
 }
 
-/* ---- words ---- */
+/* ---- description ---- */
 
 static size_t make_legend(const struct layout *layout,
                           struct marey__legend_entry entries[MOST_ENTRIES])

@@ -1,9 +1,9 @@
-/* Lines with marks and error bars, and the dashed ones of what would be ideal. */
+/* Line charts with marks, error bars, and dashed lines for the ideal. */
 #include <math.h>
 
 #include "present/draw/internal.h"
 
-/* Pixels; values that the description has of one series. */
+/* Pixels; limit on described values per series. */
 enum { PLOT_WIDTH = 540, TICK_GAP = 10, MOST_TICKS = 256, MOST_DESCRIBED = 40 };
 
 static bool is_in(enum marey__chart_scale scale, double value)
@@ -22,7 +22,7 @@ static void widen(double *low, double *high, double value)
     *high = fmax(*high, value);
 }
 
-/* The ends of both axes; false when nothing would be drawn. */
+/* The ends of both axes; false if nothing would be drawn. */
 static bool fit_axes(const struct marey__chart *chart, struct marey__plot *frame)
 {
     double x_low = INFINITY, x_high = -INFINITY, y_low = INFINITY, y_high = -INFINITY;
@@ -51,7 +51,7 @@ static bool fit_axes(const struct marey__chart *chart, struct marey__plot *frame
     return true;
 }
 
-/* ---- the axis of x: ticks where something was measured ---- */
+/* ---- x axis: ticks at measured values ---- */
 
 static size_t collect_xs(const struct marey__chart *chart, double xs[MOST_TICKS])
 {
@@ -76,7 +76,7 @@ static bool is_power_of_two(double x)
     return x >= 1 && log2(x) == floor(log2(x));
 }
 
-/* Whether the label of xs[i] keeps clear of those that have one. */
+/* Whether the label of xs[i] does not overlap existing ones. */
 static bool has_room(const struct marey__plot *frame, const double *xs, const bool *has_label,
                      size_t n, size_t i)
 {
@@ -92,7 +92,7 @@ static bool has_room(const struct marey__plot *frame, const double *xs, const bo
     return true;
 }
 
-/* Powers of two are labelled first: with many counts close together these are the ones to keep. */
+/* Powers of two are labelled first, because they are the most useful of many close counts. */
 static void put_x_axis(const struct marey__chart *chart, struct marey__plot *frame)
 {
     double xs[MOST_TICKS];
@@ -182,7 +182,7 @@ static void put_series(const struct marey__chart *chart, struct marey__plot *fra
             put_marks(chart, frame, &chart->series[s], shape++);
 }
 
-/* ---- words ---- */
+/* ---- description ---- */
 
 static void describe(void *ctx, struct marey__buf *text)
 {

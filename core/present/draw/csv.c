@@ -1,14 +1,11 @@
-/*
- * A table as RFC 4180 wants it: a line of names, then a line for each row; a null is an empty
- * field.
- */
+/* A table as RFC 4180 CSV: a line of names, then a line per row; a null is an empty field. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "present/draw/internal.h"
 
-/* A spreadsheet runs a cell that begins so as a formula; a number is none. */
+/* Spreadsheets execute a cell with such a start as a formula, unless it is a number. */
 static bool is_formula(const char *text, size_t len)
 {
     char number[64], *end;
@@ -22,8 +19,8 @@ static bool is_formula(const char *text, size_t len)
 }
 
 /*
- * Texts are valid UTF-8 and quoted where they must be. A NUL, which no reader of CSV takes, counts
- * as invalid. In front of what a spreadsheet would run stands an apostrophe, which it does not show.
+ * Texts are valid UTF-8 and quoted if needed. A NUL, which CSV readers do not accept, counts as invalid. An apostrophe,
+ * which spreadsheets hide, comes before a formula.
  */
 void marey__csv_put(struct marey__buf *line, const char *text, size_t len)
 {
@@ -106,7 +103,7 @@ marey_status marey_present_csv(const marey_table *table, FILE *out)
 /*
  * ---- rows appended to a file while a program runs ----
  *
- * All rows go out by one write, so that a kill leaves whole lines. If it does cut one, the next rows begin a new line.
+ * Rows are appended with one write, so that a kill leaves complete lines. If a line is cut, the next rows start a new one.
  */
 
 /* Whether the file of `size` bytes begins with this line of names. */
@@ -124,7 +121,7 @@ static marey_status check_header(int fd, off_t size, const struct marey__buf *he
     return status;
 }
 
-/* What goes before the rows: the names, the end of a line that was cut, or nothing. */
+/* Write what precedes the rows: the names, a line end after a truncated line, or nothing. */
 static marey_status begin_lines(int fd, off_t size, const marey_table *table, const char *path,
                                 struct marey__buf *lines)
 {
@@ -154,7 +151,7 @@ static marey_status append(int fd, const marey_table *table, const char *path,
     if (marey__write_all(fd, lines->data, lines->len))
         return MAREY_OK;
     const marey_status status = marey__fail_errno("write %s", path);
-    /* Half a line is worse than none; where even this is refused, the next rows begin a new line. */
+    /* Remove a partial line; if truncating fails too, the next rows start a new line. */
     (void)!ftruncate(fd, about.st_size);
     return status;
 }

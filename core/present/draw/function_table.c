@@ -1,4 +1,6 @@
-/* Tables as a terminal shows them: numbers first, without columns that say nothing, then places made of several columns. */
+/*
+ * Tables of functions for a terminal: numbers first, without empty columns, then places combined from several columns.
+ */
 #include "present/draw/internal.h"
 
 void marey__table_copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column)
@@ -17,7 +19,7 @@ void marey__table_copy_cell(marey_table *into, const marey_table *table, size_t 
         marey_table_f64(into, cell.as.f64);
 }
 
-/* A column that says nothing: without any value, or primitive calls where no function calls itself. */
+/* A column without information: no values, or primitive calls without any recursion. */
 static bool is_hidden(const marey_table *table, const char *name, size_t n_rows)
 {
     const size_t column = (size_t)marey_table_find(table, name);
@@ -30,7 +32,7 @@ static bool is_hidden(const marey_table *table, const char *name, size_t n_rows)
     return true;
 }
 
-/* "train.py:12(forward)" with its arguments, where the table has them; of a tree indented by its depth. */
+/* "train.py:12(forward)", with arguments if the table has them; in a tree indented by depth. */
 static void put_place(marey_table *into, const marey_table *table, size_t row, const char *which)
 {
     char file[32], line[32];
@@ -117,7 +119,7 @@ marey_status marey__function_table_put(const struct marey__function_table *how,
 
 /* ---- functions ---- */
 
-/* Where the first parameter of a signature ends: at a comma that no bracket is around, or at the end. */
+/* Where the first parameter of a signature ends: at the first comma outside brackets, or at the end. */
 static size_t first_parameter(const char *text)
 {
     size_t i = 0;
@@ -147,7 +149,7 @@ void marey__call_place(struct marey__buf *text, const char *file, uint64_t line,
                        size_t len)
 {
     if (file[0] == '\0' || strcmp(file, "~") == 0) {
-        /* "<built-in method builtins.len>" in braces, as pstats has it. */
+        /* "<built-in method builtins.len>" in braces, as in pstats. */
         const bool is_built_in = len > 2 && label[0] == '<' && label[len - 1] == '>';
         if (is_built_in)
             marey__buf_puts(text, "{");
@@ -157,7 +159,7 @@ void marey__call_place(struct marey__buf *text, const char *file, uint64_t line,
         return;
     }
     marey__buf_puts(text, marey__base_name(file));
-    if (line != 0) /* native functions have none: "libc.so.6(poll)" */
+    if (line != 0) /* native functions have no line: "libc.so.6(poll)" */
         marey__buf_printf(text, ":%" PRIu64, line);
     marey__buf_puts(text, "(");
     marey__buf_put(text, label, len);

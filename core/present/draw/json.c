@@ -1,12 +1,12 @@
-/* JSON: by patterns, and a table as a list of objects, one in a line. */
+/* JSON by patterns, and a table as a list of objects, one per line. */
 #include "present/draw/internal.h"
 
 /* ---- patterns ---- */
 
-/* JavaScript has no whole numbers beyond. */
+/* The limit of exact integers in JavaScript. */
 #define MOST_OF_SCRIPT (UINT64_C(1) << 53)
 
-/* The text of a number, a string where it is beyond `most`. */
+/* The text of a number, as a string if it exceeds `most`. */
 static void put_whole(struct marey__buf *json, bool is_negative, uint64_t size, uint64_t most)
 {
     const char *const quote = size > most ? "\"" : "";
@@ -16,7 +16,7 @@ static void put_whole(struct marey__buf *json, bool is_negative, uint64_t size, 
     marey__buf_puts(json, quote);
 }
 
-/* The argument of a conversion that ends with `kind`, before which are so many l. */
+/* The argument of a conversion that ends with `kind`, preceded by `n_l` l's. */
 static void put_argument(struct marey__buf *json, char kind, size_t n_l, int len, uint64_t most,
                          va_list *args)
 {

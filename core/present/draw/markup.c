@@ -25,7 +25,7 @@ static const char *escape_of(unsigned char c)
     }
 }
 
-/* UTF-8 can hold U+FFFE and U+FFFF, XML cannot. */
+/* U+FFFE and U+FFFF are valid in UTF-8, but not in XML. */
 static bool is_refused(const char *text, size_t left)
 {
     return left >= 3 && (unsigned char)text[0] == 0xef && (unsigned char)text[1] == 0xbf &&

@@ -1,6 +1,6 @@
 /*
- * The buffer in front of write(2), and numbers as text. Both are on the path of every event: no
- * printf, no division by anything but constants, eight digits at a time.
+ * The buffer before write(2), and numbers as text. Both are used for every event: no printf, no division except by
+ * constants, eight digits at a time.
  */
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "present/draw/internal.h"
 
-/* ---- a thread that writes one buffer while the next is filled; a second one waits for the first ---- */
+/* ---- a thread that writes one buffer while the next is filled ---- */
 
 static void *writer_main(void *arg)
 {
@@ -42,7 +42,7 @@ static bool writer_start(struct marey__writer *w, int fd)
     return w->is_running;
 }
 
-/* The lock is held: wait until nothing is on its way. */
+/* Wait until nothing is being written. Caller holds the lock. */
 static int wait_until_idle(struct marey__writer *w)
 {
     while (w->len != 0)
@@ -86,7 +86,7 @@ static int writer_stop(struct marey__writer *w)
 
 /* ---- the buffer ---- */
 
-/* The writer pays where write(2) takes long: at a file on a disk, not at a pipe or /dev/null. */
+/* A writer thread pays off only if write(2) is slow: for a file on disk, not for a pipe or /dev/null. */
 static void start_writer(struct marey__out *out)
 {
     struct stat st;
@@ -184,7 +184,7 @@ void marey__out_put(struct marey__out *out, const void *bytes, size_t len)
 marey_status marey__temporary_copy(int fd, struct marey__out *out)
 {
     ssize_t n;
-    marey__out_flush(out); /* what comes next uses the whole buffer */
+    marey__out_flush(out); /* the copy below uses the whole buffer */
     for (off_t at = 0; (n = pread(fd, out->data, MAREY__OUT_BYTES, at)) != 0; at += n) {
         if (n < 0)
             return marey__fail_errno("read the temporary file of the export");
@@ -226,7 +226,7 @@ char *marey__put_f64(char *p, double value)
         memcpy(p, "null", 4);
         return p + 4;
     }
-    /* Most counters count: without a point then. */
+    /* Most counters are integers, written without a point. */
     if (value == (double)(int64_t)(fabs(value) < 0x1p53 ? value : 0))
         return marey__i64_text(p, (int64_t)value);
     return marey__f64_text(p, value);

@@ -1,7 +1,7 @@
 /*
- * A table for a terminal: numbers to the right, texts to the left, two spaces between columns. When
- * it is too wide, texts are cut first, then columns are left out, least interesting first, and
- * named below the table.
+ * A table for a terminal: numbers right-aligned, texts left-aligned, two spaces between columns. If
+ * it is too wide, texts are truncated first, then columns omitted, the least important first, and
+ * listed below the table.
  */
 #include <time.h>
 
@@ -20,7 +20,7 @@ struct layout {
     const struct marey__text_view *view;
     struct drawn_column columns[MAX_COLUMNS];
     size_t n;
-    int tree, depth; /* the column that is indented, and the one that says how far; -1: none */
+    int tree, depth; /* the indented column, and the column with its depth; -1: none */
     struct marey__buf cell, line, left_out;
 };
 
@@ -65,7 +65,7 @@ void marey__text_number(struct marey__buf *buf, const struct marey_cell *cell,
         marey__text_in_unit(buf, number_of(cell, column->type), column->unit);
 }
 
-/* Units are aligned: a shorter one is filled up. */
+/* Pad units to equal width. */
 static void put_number(struct marey__buf *buf, const struct marey_cell *cell,
                        const struct marey_column *column, const char *unit)
 {
@@ -80,7 +80,7 @@ static size_t step_of(const struct marey__text_view *view)
     return view->step != 0 ? view->step : 1;
 }
 
-/* Write the cell into layout->cell and return its width; `limit` cuts texts, 0 does not. */
+/* Format the cell into layout->cell and return its width; `limit` truncates texts, 0 does not. */
 static size_t format_cell(struct layout *layout, size_t row, const struct drawn_column *c,
                           size_t limit)
 {
@@ -123,7 +123,7 @@ static struct drawn_column *widest_text(struct layout *layout)
     return widest;
 }
 
-/* Cut texts a column at a time, the widest first, down to what can still be read. */
+/* Truncate texts one column at a time, the widest first, to a readable minimum. */
 static void shrink_texts(struct layout *layout, size_t width)
 {
     struct drawn_column *widest;
@@ -141,7 +141,7 @@ static void leave_out(struct layout *layout, size_t i)
     layout->n--;
 }
 
-/* Leave out the column that is missed least; false when only those are left that every table needs. */
+/* Omit the least important column; false if only essential columns are left. */
 static bool leave_one_out(struct layout *layout)
 {
     static const char *const expendable[] = {
@@ -191,7 +191,7 @@ static bool is_hidden(const struct layout *layout, const struct marey_column *in
     return false;
 }
 
-/* A title, with the unit when all times of the table are in one. */
+/* A title, with the unit if all times of the table have the same unit. */
 static size_t put_title(struct marey__buf *buf, const struct layout *layout,
                         const struct marey_column *info)
 {
@@ -238,7 +238,7 @@ static void put_spaces(struct marey__buf *buf, size_t n)
         marey__buf_put(buf, " ", 1);
 }
 
-/* Append layout->cell, `width` wide, to the line. The last column of a line is not filled up. */
+/* Append layout->cell, padded to `width`, to the line. The last column of a line is not padded. */
 static void put_cell(struct layout *layout, size_t i, size_t width, const char *color)
 {
     const struct drawn_column *c = &layout->columns[i];
@@ -272,7 +272,7 @@ static marey_status draw_head(struct layout *layout, FILE *out)
     return end_line(layout, out);
 }
 
-/* What takes much of the time is seen at once. */
+/* Highlights large shares of the time. */
 static const char *color_of(const struct layout *layout, size_t row, const struct drawn_column *c)
 {
     if (layout->view->options.color == 0 || c->info->unit != MAREY_UNIT_SHARE)

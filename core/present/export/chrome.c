@@ -1,19 +1,16 @@
 /*
- * Events as Chrome JSON, for viewers that know nothing better: one object per range, some 90 bytes.
+ * Events as Chrome JSON, for viewers without a better format: one object per range, about 90 bytes.
  *
- *   ,\n{"ph":"X","pid":7,"tid":8,"ts":    the same for all events of a lane but for the letter
+ *   ,\n{"ph":"X","pid":7,"tid":8,"ts":    the same for all events of a lane except for the letter
  *   12.345,"dur":0.678                    microseconds since the first event of the export, so that a
  *                                         reader's double keeps every nanosecond
  *   ,"name":"forward","cat":"model"}      the same for all events of a site
  *
- * Each object brings the comma before it; the first one, a process's name, goes without.
+ * Each object starts with a comma, except for the first one, a process's name.
  */
 #include "present/export/chrome_export.h"
 
-/*
- * Tails up to here are copied by a fixed number of moves; x->texts has as many bytes more than it
- * needs.
- */
+/* Tails up to this size are copied by a fixed number of moves; x->texts is padded by as many bytes. */
 #define TAIL_FAST 64
 
 static_assert(HEAD_ROOM + TAIL_FAST + 64 <= MAREY__OUT_EVENT, "a plain range fits a reservation");
@@ -21,11 +18,11 @@ static_assert(HEAD_ROOM + TAIL_FAST + 64 <= MAREY__OUT_EVENT, "a plain range fit
 /*
  * ---- colors ----
  *
- * Chrome's format knows colors by name only, and only those that its viewer reserves for its own purposes. The nearest one
- * is taken.
+ * Chrome's format has only named colors reserved by its viewer. The nearest one
+ * is used.
  */
 
-/* As chrome://tracing draws them; a choice of those that differ from one another. */
+/* As drawn by chrome://tracing; a selection of distinct ones. */
 static const struct {
     const char *name;
     uint8_t red, green, blue;
@@ -55,7 +52,7 @@ static const struct {
     {"thread_state_uninterruptible", 182, 125, 143},
 };
 
-/* Squared, with the eye's weights: green counts most. */
+/* Squared distance, weighted by visual perception: green counts most. */
 static int32_t distance(size_t i, uint32_t argb)
 {
     const int32_t red = (int32_t)(argb >> 16 & 0xff) - reserved[i].red;
@@ -74,7 +71,7 @@ const char *marey__chrome_color(uint32_t argb)
     return reserved[nearest].name;
 }
 
-/* ---- objects that name things ---- */
+/* ---- objects with names ---- */
 
 static void on_start(struct marey__export *x)
 {
@@ -100,7 +97,7 @@ void marey__chrome_finish(struct marey__export *x)
 void marey__chrome_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
                         const char *text, size_t len)
 {
-    const size_t underscore = strcspn(what, "_"); /* thread_name has its text as "name" */
+    const size_t underscore = strcspn(what, "_"); /* the argument of thread_name is "name" */
     marey__buf_puts(buf, buf->len != 0 ? "," : "");
     marey__json_printf(
         buf, "\n{'ph':'M','pid':%" PRId64 ",'tid':%" PRId64 ",'name':%s,'args':{%s:%.*s}}", pid,
@@ -117,7 +114,7 @@ void marey__chrome_meta_index(struct marey__buf *buf, int64_t pid, int64_t tid, 
                       (long long)index);
 }
 
-/* That of an imported trace stays as it was, unless there are several processes. */
+/* An imported trace keeps its name, unless there are several processes. */
 static void put_process_name(const struct marey__export *x, struct marey__buf *name)
 {
     if (x->process->source[0] != '\0' && marey__export_nth(x, 1) == NULL)
@@ -145,7 +142,7 @@ static void put_lane_meta(struct marey__export *x, const struct marey__export_la
     const int64_t tid = marey__export_tid(x, lane);
     struct marey__buf buf = {0};
     marey__out_puts(&x->out, ",");
-    if (info->name[0] != '\0') /* Perfetto takes an empty one for a mistake */
+    if (info->name[0] != '\0') /* Perfetto treats an empty name as an error */
         marey__chrome_meta(&buf, x->pid, tid, "thread_name", info->name, strlen(info->name));
     marey__chrome_meta_index(&buf, x->pid, tid, "thread", info->lane);
     marey__export_put_last(x, &buf);
@@ -212,7 +209,7 @@ static inline void put_tail(struct marey__export *x, char *p, uint32_t site)
     }
 }
 
-/* The rest of an object, which ends at `p` so far: the site's part, and what else is known. */
+/* The rest of an object written up to `p`: the site's tail, and other known data. */
 static void put_with_args(struct marey__export *x, char *p, uint32_t site,
                           const struct marey__payload *payload, bool is_cut)
 {
@@ -247,18 +244,18 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
 /*
  * ---- ranges with the same begin and the same end ----
  *
- * Ranges are written when they end, the inner before the outer. Readers use times to find which lies in which; where two have
- * the same begin and the same end, the one that comes first is the outer. Such ranges wait for one another:
+ * Ranges are written when they end, inner before outer. Readers derive nesting from times; of two ranges with
+ * equal begin and end, the first one is the outer. So such ranges are held back:
  *
- *   lane->held   | struct held | text | records |  innermost first, each of them begins and ends as the first does
+ *   lane->held   | struct held | text | records |  innermost first, all with the begin and end of the first
  *
- * Traces in whole microseconds have many, a recording of our own hardly any.
+ * Traces in whole microseconds have many of them, our own recordings hardly any.
  */
 
 struct held {
     uint64_t start_ns, end_ns;
     size_t depth;
-    size_t previous; /* where the one before it lies; of the first, its own place */
+    size_t previous; /* offset of the previous one; the first has its own offset */
     uint32_t site;
     bool is_cut;
     struct marey__payload payload;
@@ -273,7 +270,7 @@ static struct held held_at(const struct marey__export_lane *lane, size_t at)
     return held;
 }
 
-/* The last one's place is kept behind everything. */
+/* The offset of the last one is stored at the end. */
 static size_t last_of(const struct marey__export_lane *lane)
 {
     size_t at;
@@ -313,7 +310,7 @@ static void put_held(struct marey__export *x, struct marey__export_lane *lane, s
     }
 }
 
-/* Whether what waits lies in the range that ends now, from its begin to its end. */
+/* Whether the held ranges fill the ending range from its begin to its end. */
 static bool is_filled(const struct marey__export_lane *lane, uint64_t ns,
                       const struct marey__frame *range)
 {
@@ -342,9 +339,7 @@ static void hold(struct marey__export *x, struct marey__export_lane *lane, uint6
 
 /* ---- events ---- */
 
-/*
- * A range that may wait for the one around it goes to hold(): that one may end at the same time, and is then written first.
- */
+/* A range that may end together with the one around it goes to hold(), so that the outer one is written first. */
 static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                           const struct marey__frame *range, bool is_cut)
 {
@@ -392,7 +387,7 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane,
     x->out.p = marey__chrome_head(x, lane, half->ns, half->is_begin ? 'b' : 'e');
     marey__out_put(&x->out, id, (size_t)len);
     marey__chrome_open_tail(x, half->name);
-    /* Begin and end find one another by category as well; a site that has none shares one. */
+    /* Begin and end are also matched by category; sites without one share a default. */
     marey__out_puts(&x->out, marey__export_site(x, half->name)->category[0] != '\0'
                                  ? "}"
                                  : ",\"cat\":\"async\"}");
@@ -414,9 +409,9 @@ static const struct marey__walker walker = {
     .end = on_end, .mark = on_mark, .counter = on_counter, .async = on_async, .lost = on_lost};
 MAREY__EXPORT_BATCH(open_lane);
 
-/* ---- iterations, epochs, phases: a thread of its own for each kind ---- */
+/* ---- iterations, epochs, phases: a separate thread for each kind ---- */
 
-/* Above what Linux gives to threads. Sorted before the others. */
+/* Above Linux's thread ids. Sorted before other threads. */
 static int64_t span_tid(enum marey__span_kind kind)
 {
     return (INT64_C(1) << 22) + 1 + (int64_t)kind;
@@ -444,8 +439,8 @@ static void put_span_args(struct marey__buf *buf, const struct marey__span *span
 }
 
 /*
- * One that the process never ended is a begin without an end, as a range is. The iterations of an imported trace are
- * ranges of it already.
+ * A span that the process never ended is a begin without an end, like a range. The iterations of an imported trace are
+ * already ranges.
  */
 static void on_span(struct marey__export *x, const struct marey__span *span)
 {

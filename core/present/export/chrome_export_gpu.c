@@ -1,12 +1,12 @@
 /*
- * Streams of GPUs and flows, as Kineto writes them, so that tools which know its files take ours as well:
+ * GPU streams and flows in Kineto's form, so that tools for its files accept ours as well:
  *
  *   {"ph":"X","pid":DEVICE,"tid":STREAM,"ts":...,"dur":...,"name":...,"cat":"kernel","args":{"device":...}}
  *   {"ph":"s",...,"id":CORRELATION,"cat":"ac2g","name":"ac2g"}     at the begin of the range that launched it
  *   {"ph":"f",...,"id":CORRELATION,"cat":"ac2g","name":"ac2g","bp":"e"}          at its own
  *
- * Several processes may have the same device; then a device of a process has a pid of its own above all that Linux
- * gives, and its arguments say which it is.
+ * If several processes share a device number, each device of a process gets a separate pid above Linux's
+ * range, and its arguments have the device number.
  */
 #include "present/export/chrome_export.h"
 
@@ -16,10 +16,10 @@ enum { FIRST_GPU_PID = 5000000, MAX_DEVICES = 1 << 16 };
 
 /* ---- all processes ---- */
 
-/* Not a process: the devices of all of them. */
+/* Marks a device shared by processes. */
 #define ANY_PROCESS (UINT32_MAX - 1)
 
-/* False on out of memory. */
+/* Returns false on out of memory. */
 static bool survey_lanes(struct marey__export *x, size_t recording, size_t process, uint32_t number,
                          struct marey__pairs *seen)
 {
@@ -70,7 +70,7 @@ static int64_t gpu_pid(const struct marey__export *x, int32_t device)
     return FIRST_GPU_PID + (int64_t)x->process_number * MAX_DEVICES + (uint16_t)device;
 }
 
-/* The rank is the file's, where it has one process. */
+/* The rank is the file's if it has one process. */
 static void put_distributed(struct marey__buf *buf, const struct marey_process *process)
 {
     if (process == NULL || process->rank < 0)
@@ -132,7 +132,7 @@ static bool open_stream(struct marey__export *x, struct marey__export_lane *lane
 
 /* ---- flows ---- */
 
-/* ,"id":7 and the text after it. Readers keep 53 bits of a number; beyond, it is a text. */
+/* ,"id":7 and the text after it. Readers keep 53 bits of a number; larger ids are texts. */
 static void put_arrow(struct marey__export *x, const struct marey__export_lane *lane, uint64_t ns,
                       char phase, uint64_t id)
 {
@@ -177,12 +177,12 @@ void marey__chrome_flow(struct marey__export *x, struct marey__export_lane *lane
 /*
  * ---- the arguments of an event ----
  *
- * Those that an imported trace gave it go out as they came, so that what Kineto knows of a
- * kernel (its grid, its registers) is still there. Where there are none, they are made of what the recording knows,
- * under the names that Kineto gives to it.
+ * Arguments from an imported trace are written unchanged, which keeps Kineto's data about a
+ * kernel (grid, registers). Without them, arguments are made from the recording,
+ * with Kineto's names.
  */
 
-/* `,"KEY":`, without the comma where it is the first. */
+/* `,"KEY":`, without the comma if it is the first. */
 static void put_key(struct marey__buf *buf, const char *key)
 {
     if (buf->len > 0 && buf->data[buf->len - 1] != '{')
@@ -190,10 +190,7 @@ static void put_key(struct marey__buf *buf, const char *key)
     marey__buf_printf(buf, "\"%s\":", key);
 }
 
-/*
- * Viewers keep integers with a sign and would show 2^64 - 1 as -1; what does not fit goes as its
- * digits in quotes.
- */
+/* Viewers use signed integers and would show 2^64 - 1 as -1; larger numbers are written as quoted digits. */
 static void put_unsigned(struct marey__buf *buf, uint64_t value)
 {
     const char *quote = value > INT64_MAX ? "\"" : "";
@@ -209,8 +206,8 @@ static void put_count(struct marey__buf *buf, const char *key, uint64_t value)
 }
 
 /*
- * JSON has no word for what is not finite, which a loss may well become. Viewers refuse null as the
- * value of a counter, and read these texts as the numbers they are.
+ * JSON has no syntax for values that are not finite, such as a diverged loss. Viewers reject null as the value of a
+ * counter, and parse these texts as numbers.
  */
 char *marey__chrome_double(char *p, double value)
 {
@@ -246,7 +243,7 @@ static void put_payload(struct marey__buf *buf, const struct marey__payload *pay
     }
 }
 
-/* Kineto counts elements of a type; ours are bytes, which is a type as well. */
+/* Kineto counts elements of a type; ours are bytes, which is also a type. */
 static void put_communication(struct marey__export *x, struct marey__buf *buf,
                               const struct marey_communication *what)
 {
@@ -274,7 +271,7 @@ static void put_communication(struct marey__export *x, struct marey__buf *buf,
                   (uint32_t)what->peer);
 }
 
-/* True when the event has arguments. Of `keys`, `*found` gets those it has. */
+/* Returns true if the event has arguments. `*found` gets those of `keys` that it has. */
 static bool put_given(struct marey__buf *buf, const struct marey__details *details,
                       const char *const *keys, size_t n, uint32_t *found)
 {
@@ -282,7 +279,7 @@ static bool put_given(struct marey__buf *buf, const struct marey__details *detai
     if (details->arguments == NULL)
         return false;
     if (!marey__arguments_look(details->arguments, details->arguments_len, keys, n, found)) {
-        put_key(buf, "arguments"); /* not sound: as a text */
+        put_key(buf, "arguments"); /* invalid: as a text */
         marey__json_put(buf, details->arguments, details->arguments_len);
         return true;
     }
@@ -345,7 +342,7 @@ static void put_work_args(struct marey__export *x, const struct marey_lane_info 
     open_args(buf);
     const bool is_given =
         put_given(buf, &details, keys, MAREY__COUNT_OF(keys), &found) && !details.is_shared;
-    /* Where the device is the pid and the stream the tid, what was given may do without them. */
+    /* If the pid is the device and the tid the stream, given arguments need not repeat them. */
     const bool wants_place = !is_given || !marey__chrome_of(x)->pids_are_devices;
     if (wants_place && (found & 1) == 0) {
         put_key(buf, keys[0]);
@@ -364,7 +361,7 @@ static void put_work_args(struct marey__export *x, const struct marey_lane_info 
     close_args(x, buf);
 }
 
-/* ---- work ---- */
+/* ---- GPU work ---- */
 
 static const char *category_of(uint32_t kind)
 {

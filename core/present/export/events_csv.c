@@ -1,26 +1,26 @@
 /*
- * Events as CSV (RFC 4180), one line per range, mark, counter value and loss; times are whole
+ * Events as CSV (RFC 4180), one line per range, mark, counter value and loss; times are integer
  * nanoseconds.
  *
  *   kind,process,rank,pid,tid,thread,name,category,start_ns,duration_ns,depth,value,count,device,stream,correlation,bytes
  *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,,,,,,
  *   kernel,0,3,4711,,,gemm,kernel,8123459999,41234,,,,0,7,1234,
  *
- * The count is of calls that the range represents, where it was imported from a profile; empty for one. It is 0 where
- * all of them were counted elsewhere.
+ * The count is the number of calls that the range represents, if imported from a profile; empty for one. It is 0 if
+ * all were counted elsewhere.
  *
- * Iterations, epochs and phases have lines, too: without a thread, the number of the first two as their value, and
- * "warmup" as an iteration's category where it is that.
+ * Iterations, epochs and phases also have lines, without a thread; the value of the first two is their number, and
+ * the category of a warm-up iteration is "warmup".
  *
- * Work of a GPU's stream has its kind as the line's: kernel, copy, set, annotation, sync. Its correlation is that of the
- * range which launched it. The value of a range or of work that has no payload is the arguments it was given, a JSON
- * object. One end of a flow is a line with the flow's name, its id as the value and which end it is as the category.
+ * A line of GPU work has its kind: kernel, copy, set, annotation, sync. Its correlation is that of the
+ * launching range. The value of a range or work without a payload is its arguments, a JSON
+ * object. Each end of a flow is a line with the flow's name, its id as the value and the end as the category.
  *
- * What is unknown is empty: a range left open has no duration, a process without a rank no rank.
+ * Unknown values are empty: the duration of a range left open, the rank of a process without one.
  */
 #include "present/export/export_walk.h"
 
-/* ",PROCESS,RANK,PID,TID,THREAD," of a lane; ready-made, since it is the same on every line. */
+/* ",PROCESS,RANK,PID,TID,THREAD," of a lane, prepared because it is the same on every line. */
 struct lane_text {
     uint32_t len;
     char text[];
@@ -70,7 +70,7 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
         x->status = marey__no_memory();
         return false;
     }
-    struct lane_text *text = (struct lane_text *)buf.data; /* handed over to the lane */
+    struct lane_text *text = (struct lane_text *)buf.data; /* owned by the lane */
     text->len = (uint32_t)(buf.len - sizeof *text);
     lane->own = text;
     return true;
@@ -78,7 +78,7 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
 
 /* ---- lines ---- */
 
-/* Behind the value of a line that has neither a count nor anything to do with GPUs. */
+/* The end of a line without a count and without GPU columns, after the value. */
 #define NO_MORE ",,,,,\n"
 
 static const uint32_t no_depth = UINT32_MAX;
@@ -91,7 +91,7 @@ static void put_start(struct marey__export *x, const struct marey__export_lane *
     marey__out_put(&x->out, text->text, text->len);
 }
 
-/* The same of a line that is of no thread. */
+/* The same for a line without a thread. */
 static void put_start_of_none(struct marey__export *x, const char *kind)
 {
     struct marey__buf line = {0};
@@ -153,7 +153,7 @@ static void put_payload(struct marey__export *x, const struct marey__payload *pa
     }
 }
 
-/* The payload, else the arguments. */
+/* The payload, or else the arguments. */
 static void put_value(struct marey__export *x, const struct marey__payload *payload,
                       const struct marey__details *details)
 {
@@ -338,7 +338,7 @@ static void put_left_open(struct marey__export *x, const struct marey__export_la
     put_range(x, lane, range, no_duration, depth);
 }
 
-/* What never ended, of ranges and of async ranges. */
+/* Ranges and async ranges that never ended. */
 static void on_process_done(struct marey__export *x)
 {
     marey__walk_left_open(x, put_left_open);

@@ -1,10 +1,10 @@
 /*
- * What is known of a range besides its name: its payload, and records that say what it launched, communicated or was
- * given. All of it is kept while the range is open, one entry for a range, stacked as the ranges are:
+ * Data of a range besides its name: its payload, and records of its launches, communication and arguments.
+ * It is kept while the range is open, one entry per range, stacked like the ranges:
  *
- *   lane->payloads   | struct marey__payload | text | records |  ...                open_range.payload: where, plus one
+ *   lane->payloads   | struct marey__payload | text | records |  ...                open_range.payload: offset plus one
  *
- * Everything is whole words, so that records can be read where they lie.
+ * Entries consist of whole words, so that records can be read in place.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 #include "present/export/export_walk.h"
 
 enum {
-    MAX_RECORDS = 1 << 14, /* words kept for one range; a damaged file may say a million things of it */
+    MAX_RECORDS = 1 << 14, /* limit on words kept per range, for damaged files */
 };
 
 void marey__payload_put(struct marey__buf *into, const struct marey__payload *payload)
@@ -24,7 +24,7 @@ void marey__payload_put(struct marey__buf *into, const struct marey__payload *pa
     marey__buf_put(into, payload->records, payload->n_words * sizeof payload->records[0]);
 }
 
-/* The place of what was put at `at`, as a range has it. */
+/* The reference of a range to the entry at `at`. */
 static uint32_t place_of(struct marey__export *x, const struct marey__export_lane *lane, size_t at)
 {
     if (lane->payloads.failed) {
@@ -44,7 +44,7 @@ uint32_t marey__export_lane_keep(struct marey__export *x, struct marey__export_l
     return place_of(x, lane, at);
 }
 
-/* Make an entry of `size` bytes the last one: that of the range, or an empty one where it has none. */
+/* Make an entry of `size` bytes the last one: the range's, or a new empty one. */
 static void move_to_end(struct marey__export *x, struct marey__export_lane *lane,
                         struct marey__frame *range, size_t size)
 {
@@ -68,7 +68,7 @@ void marey__export_lane_note(struct marey__export *x, struct marey__export_lane 
         return;
     const size_t size = sizeof payload + marey__whole_words(payload.len) +
                         payload.n_words * sizeof payload.records[0];
-    /* One that is not the last has that of a range behind it that was taken out of the middle. */
+    /* If it is not the last, a range after it was removed from the middle of the stack. */
     if (range->payload == 0 || range->payload - 1 + size != lane->payloads.len)
         move_to_end(x, lane, range, size);
     marey__buf_put(&lane->payloads, words, len * sizeof words[0]);
@@ -115,8 +115,8 @@ void marey__details_of(const struct marey__payload *payload, struct marey__detai
 /*
  * ---- arguments ----
  *
- * A JSON object as another tool wrote it. A recording may be damaged and the tool may have been careless, so the text is
- * looked through before it becomes part of another file.
+ * A JSON object from another tool. Recordings may be damaged and tools may write invalid JSON, so the text is
+ * validated before it becomes part of another file.
  */
 
 enum { MAX_DEPTH = 32 };
@@ -151,7 +151,7 @@ static bool has_wild_numbers(const char *text, size_t len)
            memmem(text, len, "Infinity", 8) != NULL;
 }
 
-/* The part of `text` between `from` and `to`, with quotes around numbers that JSON does not have. */
+/* The part of `text` between `from` and `to`, with quotes around numbers that are invalid in JSON. */
 static void put_quoted(struct marey__buf *buf, const char *text, size_t len, const char *from,
                        const char *to)
 {

@@ -1,6 +1,6 @@
 /*
- * Events of recordings to one file, process by process in the order of the recordings. A format sees one process at a
- * time with its sites and lanes prepared; this file decides on clocks, ids and filters for all formats.
+ * Exports events of recordings to one file, process by process in order. A format gets one process at a time with its
+ * sites and lanes prepared; this file handles clocks, ids and filters for all formats.
  */
 #include "analyze/samples/internal.h"
 #include "present/export/export_walk.h"
@@ -62,7 +62,7 @@ marey_status marey__export_texts(struct marey__export *x,
     return MAREY_OK;
 }
 
-/* Take the next word of a command line, which may be quoted as a shell does it; what follows comes back. */
+/* Parse the next word of a command line, with shell quoting; returns the rest. */
 static const char *take_word(const char *at, struct marey__buf *word)
 {
     bool is_quoted = false;
@@ -104,7 +104,7 @@ void marey__export_process_name(const struct marey__export *x, struct marey__buf
         marey__buf_printf(buf, " (%s, pid %lld)", process->host, (long long)process->pid);
 }
 
-/* ---- iterations, epochs, phases: to formats that take lanes one by one there are none ---- */
+/* ---- iterations, epochs, phases: not for formats that take lanes one by one ---- */
 
 void marey__export_progress(struct marey__export *x, const uint64_t *words, uint64_t ns)
 {
@@ -143,13 +143,13 @@ bool marey__span_is_first(struct marey__export *x, enum marey__span_kind kind)
 /*
  * ---- lanes that are streams of a GPU ----
  *
- * Records of work, each followed by records about it. A piece of work goes to the format once a word comes that is no
- * longer about it. One at the end of a batch waits in the lane for the next batch:
+ * Records of work, each followed by records about it. A piece of work goes to the format at the first word that is not
+ * about it. One at the end of a batch waits in the lane for the next batch:
  *
  *   lane->payloads    | struct marey__stream_work | records |
  */
 
-enum { MAX_RECORDS = 1 << 14 }; /* words about one piece; the records beyond are left out */
+enum { MAX_RECORDS = 1 << 14 }; /* limit on words about one piece; further records are dropped */
 
 static uint64_t ns_of(const struct marey__export *x, const struct marey_batch *batch, uint64_t word)
 {
@@ -157,7 +157,7 @@ static uint64_t ns_of(const struct marey__export *x, const struct marey_batch *b
     return MAREY__MAX(ns, x->origin_ns);
 }
 
-/* How many words from `from` on are records about work that began at `ns`; of flows, those with that timestamp. */
+/* The number of words from `from` on in records about work that began at `ns`; of flows, those with that timestamp. */
 static size_t count_records(const struct marey__export *x, const struct marey_batch *batch,
                             size_t from, uint64_t ns)
 {
@@ -220,7 +220,7 @@ static struct marey__stream_work work_of(const struct marey__export *x,
     return work;
 }
 
-/* More about the work that waits; returns how many words that was. */
+/* Add records about the waiting work; returns the number of words consumed. */
 static size_t take_rest(struct marey__export *x, struct marey__export_lane *lane,
                         const struct marey_batch *batch)
 {
@@ -233,7 +233,7 @@ static size_t take_rest(struct marey__export *x, struct marey__export_lane *lane
     return n;
 }
 
-/* The record at `i`; returns how many words were taken with it. */
+/* The record at `i`; returns the number of words consumed. */
 static size_t take_record(struct marey__export *x, struct marey__export_lane *lane,
                           const struct marey_batch *batch, size_t i)
 {
@@ -267,7 +267,7 @@ static marey_status export_work(struct marey__export *x, struct marey__export_la
     return x->status != MAREY_OK ? x->status : x->out.status;
 }
 
-/* ---- what holds for all recordings together ---- */
+/* ---- survey of all recordings ---- */
 
 /* A process that only sampled others has no events. */
 static bool passes(marey_recording *recording, size_t log)
@@ -315,8 +315,8 @@ static void survey_process(struct marey__export *x, const struct marey_process *
 }
 
 /*
- * Look at every process once: do they share a machine, are their pids distinct, when does it begin,
- * how much is it?
+ * Check every process once: whether they share a machine, whether pids are distinct, the earliest begin, the total
+ * size.
  */
 static marey_status survey(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
@@ -334,7 +334,7 @@ static marey_status survey(struct marey__export *x, marey_recording *const *reco
                 continue;
             x->is_wall_clock |= host != NULL && strcmp(host, process->host) != 0;
             host = process->host;
-            /* Samples of a process lie on tracks of their own, beside its events. */
+            /* Samples of a process have separate tracks beside its events. */
             if (n == 1 || strcmp(process->source, MAREY__SAMPLES_SOURCE) != 0)
                 pids[k++] = (uint64_t)process->pid;
         }
@@ -373,7 +373,7 @@ MAREY__ORDER_RUNS(lane_is_before, struct marey__export_lane *const,
                   MAREY__UP_BY((*x)->stack.info->tid, (*y)->stack.info->tid)
                       MAREY__UP_BY((*x)->stack.info->lane, (*y)->stack.info->lane))
 
-/* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
+/* In an imported trace, lanes with one tid belong to one thread; in a recording, a tid may have been reused. */
 static bool find_first_lanes(struct marey__export *x)
 {
     if (x->process->source[0] == '\0')
@@ -399,7 +399,7 @@ static marey_status prepare_lanes(struct marey__export *x)
     for (uint32_t i = 0; i < n; i++) {
         x->lanes[i].stack.info = marey_recording_lane(x->recording, x->process->index, i);
         x->lanes[i].stack.last_ns =
-            x->origin_ns; /* so that no event, whatever its stamp, lies before the origin */
+            x->origin_ns; /* so that no event, whatever its timestamp, is before the origin */
     }
     return find_first_lanes(x) ? MAREY_OK : marey__no_memory();
 }
@@ -440,7 +440,7 @@ static void report_progress(struct marey__export *x, size_t n_words)
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
 {
     struct marey__export *x = ctx;
-    /* A recording that still grows may show a lane that opened after we looked. */
+    /* A recording that still grows may have lanes opened since then. */
     if (batch->lane->lane >= x->process->n_lanes)
         return MAREY_OK;
     struct marey__export_lane *lane = &x->lanes[batch->lane->lane];
@@ -463,7 +463,7 @@ static marey_status visit_lane_by_lane(struct marey__export *x)
     return MAREY_OK;
 }
 
-/* Where a separate thread writes, another may read; this pays from some number of events on. */
+/* With a separate writer thread, a reader thread pays off as well, from some number of events on. */
 static marey_status visit_events(struct marey__export *x)
 {
     enum { WORTH_A_THREAD = 100000 };

@@ -1,21 +1,21 @@
 /*
- * A thread that reads and unpacks a process's events while the caller encodes those before:
+ * A thread that reads and decodes a process's events while the caller encodes earlier ones:
  *
- *   marey__recording_visit_in_order -> parcels, filled one after the other -> the visitor, in the same order
+ *   marey__recording_visit_in_order -> parcels, filled in turn -> the visitor, in the same order
  *
- * A parcel takes several batches, because waking a thread costs as much as encoding some hundred
- * events. N_PARCELS of them bound both the memory and how far reading may be ahead.
+ * A parcel holds several batches, because waking a thread costs as much as encoding some hundred
+ * events. N_PARCELS limits both the memory and the read-ahead.
  */
 #include "present/export/internal.h"
 #include "read/internal.h"
 
 enum { N_PARCELS = 4, PARCEL_BATCHES = 32, PARCEL_WORDS = 1 << 15 };
 
-/* The reader's until it is handed over, then the caller's until it is done with it. */
+/* Owned by the reader until handed over, then by the caller until released. */
 struct parcel {
     uint64_t *words;
     size_t n_words, cap_words;
-    struct marey_batch batches[PARCEL_BATCHES]; /* their words follow one another in `words` */
+    struct marey_batch batches[PARCEL_BATCHES]; /* with adjacent words in `words` */
     size_t n_batches;
 };
 
@@ -23,12 +23,12 @@ struct reading {
     marey_recording *recording;
     size_t process;
     struct parcel parcels[N_PARCELS]; /* parcel i of the stream is parcels[i % N_PARCELS] */
-    pthread_mutex_t lock;             /* guards what follows */
+    pthread_mutex_t lock;             /* guards the members below */
     pthread_cond_t changed;
-    size_t n_filled; /* parcels handed over; only the reader writes it, and may read it without the lock */
-    size_t n_emptied; /* parcels the caller is done with */
-    bool is_done;     /* nothing comes any more; `status` has the reason */
-    bool is_unwanted; /* the caller has seen enough */
+    size_t n_filled; /* parcels handed over; written only by the reader, which may read it without the lock */
+    size_t n_emptied; /* parcels released by the caller */
+    bool is_done;     /* no more parcels; `status` has the reason */
+    bool is_unwanted; /* the caller has stopped */
     marey_status status;
     char error[1024];
 };
@@ -40,7 +40,7 @@ static struct parcel *parcel_in_hand(struct reading *reading)
     return &reading->parcels[reading->n_filled % N_PARCELS];
 }
 
-/* Hand the filled parcel over and wait for an empty one; false when nobody wants it. */
+/* Hand over the filled parcel and wait for an empty one; false if the caller has stopped. */
 static bool hand_over(struct reading *reading)
 {
     pthread_mutex_lock(&reading->lock);
@@ -64,7 +64,7 @@ static marey_status put_batch(void *ctx, const struct marey_batch *batch)
     const bool has_room = parcel->n_batches == 0 || (parcel->n_batches < PARCEL_BATCHES &&
                                                      parcel->n_words + batch->n <= PARCEL_WORDS);
     if (!has_room && !hand_over(reading))
-        return MAREY_EINVAL; /* ends the visit; nobody asks for it any more */
+        return MAREY_EINVAL; /* ends the visit; the status is not used */
     parcel = parcel_in_hand(reading);
     const size_t n_words = parcel->n_words + batch->n;
     MAREY__TRY_MEMORY(
@@ -82,7 +82,7 @@ static void *reader_main(void *arg)
         marey__recording_visit_in_order(reading->recording, reading->process, put_batch, reading);
     MAREY__HOLD(&reading->lock);
     if (status == MAREY_OK)
-        reading->n_filled++; /* the last one, which may be empty */
+        reading->n_filled++; /* the last one, possibly empty */
     else
         strncpy(reading->error, marey_last_error(), sizeof reading->error - 1);
     reading->status = status;
@@ -93,7 +93,7 @@ static void *reader_main(void *arg)
 
 /* ---- the caller's side ---- */
 
-/* The next parcel, or NULL when there is none any more. */
+/* The next parcel, or NULL at the end. */
 static const struct parcel *take_parcel(struct reading *reading)
 {
     MAREY__HOLD(&reading->lock);

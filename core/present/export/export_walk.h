@@ -1,6 +1,6 @@
 /*
- * Exports as visitors of a lane's replay (analyze/walk/lane_replay.h has the rules): calls the format for each event, on the
- * clock of the export. Everything is inlined into a format's batch function with a constant table, so that the calls
+ * Exports as visitors of a lane's replay (rules: analyze/walk/lane_replay.h): calls the format for each event, on the
+ * export's clock. Everything is inlined into a format's batch function with a constant table, so that the calls
  * below become direct. MAREY__EXPORT_BATCH at the end defines that function.
  */
 #ifndef MAREY_EXPORT_WALK_H
@@ -10,14 +10,14 @@
 
 #include "present/export/internal.h"
 
-/* What a format does with events; NULL: nothing. Timestamps never go back within a lane. */
+/* A format's functions for events; NULL: ignored. Timestamps never go back within a lane. */
 struct marey__walker {
     /* Called before the range is on the stack. */
     void (*begin)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                   uint32_t site, const struct marey__payload *payload);
     /*
-     * Called once it is off the stack, whose height is then its depth. `is_cut`: `ns` is the last
-     * known of it.
+     * Called after removing it from the stack, whose height is then its depth. `is_cut`: `ns` is its last known
+     * timestamp.
      */
     void (*end)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                 const struct marey__frame *range, bool is_cut);
@@ -28,18 +28,18 @@ struct marey__walker {
     /* `name` is the site. */
     void (*async)(struct marey__export *x, struct marey__export_lane *lane,
                   const struct marey__async_half *half);
-    /* Events of this lane are missing here; 0: their number is unknown. */
+    /* Events of this lane are missing here; 0: unknown number. */
     void (*lost)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                  uint64_t n_events);
-    /* As that of a marey__lane_visitor. */
+    /* As in marey__lane_visitor. */
     void (*take_out)(struct marey__export *x, struct marey__export_lane *lane, size_t depth,
                      uint64_t shared_ns, bool is_done);
-    /* `begin` gets the records that follow the begin of a range and describe it; else they are complete at its end. */
+    /* `begin` gets the records after the begin of a range that describe it; otherwise they are complete at its end. */
     bool looks_ahead;
-    bool may_overlap; /* else ranges must nest in this format, unless it has take_out */
+    bool may_overlap; /* otherwise ranges must nest in this format, unless it has take_out */
 };
 
-/* Sites the reader knows have a slot of their own; slot 0 is for all others. */
+/* Sites known to the reader have their own slots; slot 0 is for all others. */
 MAREY__INLINE uint32_t marey__site_slot(const struct marey__export *x, uint32_t site)
 {
     return MAREY_LIKELY(site <= x->process->n_sites) ? site : 0;
@@ -55,13 +55,13 @@ MAREY__INLINE bool marey__is_skipped(const struct marey__export *x, uint32_t sit
     return x->skip != NULL && x->skip[marey__site_slot(x, site)] != 0;
 }
 
-/* Bytes of a text with what fills it to whole words. */
+/* Bytes of a text, padded to whole words. */
 static inline size_t marey__whole_words(size_t len)
 {
     return (len + 7) / 8 * 8;
 }
 
-/* Append a payload, its text filled to whole words, and its records; where one was put, lent. */
+/* Append a payload, its text padded to whole words, and its records; if there is one, borrowed. */
 void marey__payload_put(struct marey__buf *into, const struct marey__payload *payload);
 static inline struct marey__payload marey__payload_at(const char *stored)
 {
@@ -72,7 +72,7 @@ static inline struct marey__payload marey__payload_at(const char *stored)
     return payload;
 }
 
-/* The payload `range` began with and what was said of it since, lent until the lane's next event; all 0 when it has none. */
+/* The payload at the begin of `range`, and later records about it, valid until the lane's next event; all 0 if none. */
 static inline struct marey__payload marey__open_payload(const struct marey__export_lane *lane,
                                                         const struct marey__frame *range)
 {
@@ -82,19 +82,19 @@ static inline struct marey__payload marey__open_payload(const struct marey__expo
 
 /* For formats that use the stack of a stream: false beyond its limit, and on out of memory, which sets x->status. */
 bool marey__export_lane_has_room(struct marey__export *x, struct marey__export_lane *lane);
-/* Keep `payload` while its range is open; 0 when there is nothing to keep, or on out of memory. */
+/* Keep `payload` while its range is open; 0 if there is nothing to keep, or on out of memory. */
 uint32_t marey__export_lane_keep(struct marey__export *x, struct marey__export_lane *lane,
                                  const struct marey__payload *payload);
-/* Keep one more record about the topmost range, if there is one. */
+/* Keep another record about the topmost range, if any. */
 void marey__export_lane_note(struct marey__export *x, struct marey__export_lane *lane,
                              const uint64_t *words, size_t len);
 /*
- * How many of the `n` words are records about the range whose begin is right before them; `begin` is that word, and
- * flows with the same timestamp are among them.
+ * How many of the `n` words are records about the range whose begin, `begin`, is right before them, including flows
+ * with the same timestamp.
  */
 size_t marey__export_look_ahead(uint64_t begin, const uint64_t *words, size_t n);
 
-/* The payload of a record of `len` words; its text is cut to what is there. */
+/* The payload of a record of `len` words; its text is truncated to the record. */
 static inline struct marey__payload marey__record_payload(const uint64_t *words, size_t len)
 {
     struct marey__payload payload = {.type = marey_record_payload_type(words[1])};
@@ -221,7 +221,7 @@ MAREY__INLINE bool marey__walk_on_record(void *ctx, struct marey__lane_stack *st
     const uint32_t type = marey_record_type_of(words[0]), len = marey_record_length(words[0]);
     (void)batch;
     ns = MAREY__MAX(ns, stack->last_ns);
-    if (walker->looks_ahead && lane->n_ahead != 0) { /* `begin` had it */
+    if (walker->looks_ahead && lane->n_ahead != 0) { /* already passed to `begin` */
         lane->n_ahead -= len;
         return true;
     }
@@ -283,7 +283,7 @@ MAREY__INLINE marey_status marey__walk(struct marey__export *x, struct marey__ex
     return x->status != MAREY_OK ? x->status : x->out.status;
 }
 
-/* Call `put` for each range of the process that never ended, outermost first; `depth` is its own. */
+/* Call `put` for each range of the process that never ended, outermost first, with its `depth`. */
 MAREY__INLINE void
 marey__walk_left_open(struct marey__export *x,
                       void (*put)(struct marey__export *x, const struct marey__export_lane *lane,
@@ -299,8 +299,8 @@ marey__walk_left_open(struct marey__export *x,
 }
 
 /*
- * Define the batch function `on_batch` that most formats have, from their `walker`. `open_lane_` prepares a lane before
- * its first event: it sets lane->own, or x->status and returns false.
+ * Defines the batch function `on_batch` for a format's `walker`. `open_lane_` prepares a lane before its first event:
+ * it sets lane->own, or sets x->status and returns false.
  */
 #define MAREY__EXPORT_BATCH(open_lane_)                                                            \
     static marey_status on_batch(struct marey__export *x, struct marey__export_lane *lane,         \

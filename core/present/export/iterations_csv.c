@@ -1,9 +1,9 @@
-/* Every iteration and every range in it, as CSV, written while the recording is read. */
+/* Every iteration with the times of its ranges, as CSV, written while reading. */
 #include "analyze/summary/internal.h"
 #include "present/export/internal.h"
 
 struct writing {
-    struct marey__process_walk walk; /* of the process at hand */
+    struct marey__process_walk walk; /* of the current process */
     const char *filter;
     struct marey__buf process; /* "RANK,PID,", the same in each line of the process */
     struct marey__buf lines;

@@ -1,18 +1,18 @@
 /*
- * A window of a training as torch.profiler writes it, in Kineto's words: for tools that know those, `marey artifacts` among
- * them. It is Chrome's format with rules about names, and shares that export's objects and its streams of GPUs.
+ * A time window of a training in torch.profiler's format, with Kineto's names, for tools such as `marey artifacts`.
+ * It is Chrome's format with rules for names, and shares that export's objects and GPU streams.
  *
  *   category of a site      category here
  *   operator                cpu_op, "Input Dims" and "Sequence number" from its payload "seq = 7, sizes = [[4, 8], []]"
  *   phase                   user_annotation, marey:NAME
  *   step                    user_annotation, NAME#PAYLOAD: ProfilerStep#8
- *   one of Kineto's own     as it is: calls of CUDA, what was imported
+ *   one of Kineto's         unchanged: CUDA calls, imported events
  *   anything else           user_annotation
  *
- * Ranges have the numbers that Kineto calls "External id", given at their begin; a call of CUDA has that of the operator
- * around it. With `from_ns` and `until_ns` only what lies in between is written: ranges whole, work by its begin, or with
- * `launched_before` also what ran later and was launched in time.
- * Marks, counters and what has not ended are left out, and so are spans of iterations: steps represent them.
+ * Ranges are numbered at their begin with Kineto's "External id"; a CUDA call has that of the operator
+ * around it. With `from_ns` and `until_ns` only events in between are written: complete ranges, work by its begin, or with
+ * `launched_before` also later work that was launched in time.
+ * Marks, counters and unended ranges are omitted, and so are spans of iterations, which steps represent.
  */
 #include "codec/internal.h"
 #include "present/export/chrome_export.h"
@@ -53,7 +53,7 @@ static const char *category_of(const struct marey_site_info *site)
     return "user_annotation";
 }
 
-/* `,"name":"aten::mm","cat":"cpu_op"}`. Without a category of its own it has that of what it is: a range, or work. */
+/* `,"name":"aten::mm","cat":"cpu_op"}`. Without a category, it is that of a range or of work. */
 static void put_site(struct marey__buf *buf, const struct marey_site_info *site)
 {
     struct marey__buf name = {0};
@@ -109,16 +109,15 @@ static bool is_inside(const struct marey__export *x, uint64_t begin_ns, uint64_t
     return is_begun(x, begin_ns) && (until_ns == 0 || end_ns <= until_ns + (uint64_t)x->shift_ns);
 }
 
-/* ---- numbers of ranges: a stack of the open ones that are written, in what the lane has for the format ---- */
+/* ---- numbers of ranges: a stack of open written ranges, in the lane's data of the format ---- */
 
 struct numbered {
     size_t depth;
-    uint64_t number,
-        around;      /* its own, and that of the innermost operator around it; 0: there is none */
-    uint64_t inside; /* what `around` is for ranges inside it */
+    uint64_t number, around; /* its own, and that of the innermost operator around it; 0: none */
+    uint64_t inside;         /* `around` for ranges inside it */
 };
 
-/* The innermost of those less than `height` deep; NULL: there is none. Deeper ones have ended. */
+/* The innermost one less than `height` deep; NULL: none. Deeper ones have ended. */
 static const struct numbered *find_numbered(struct marey__export_lane *lane, size_t height)
 {
     struct marey__buf *const stack = &lane->held;
@@ -144,7 +143,7 @@ static void add_number(struct marey__export *x, struct marey__export_lane *lane,
 
 /* ---- arguments ---- */
 
-/* What follows `key` in the payload of an operator, as far as it has characters of a list of numbers; "" for nothing. */
+/* The part after `key` in the payload of an operator that consists of characters of a list of numbers; "" if none. */
 static const char *find_value(const struct marey__payload *payload, const char *key, size_t *len)
 {
     const char *const found = memmem(payload->text, payload->len, key, strlen(key));
@@ -159,7 +158,7 @@ static const char *find_value(const struct marey__payload *payload, const char *
     return value;
 }
 
-/* Arrays of numbers in an array, complete: anything else is left out. */
+/* Whether it is a complete array of arrays of numbers; anything else is omitted. */
 static bool is_list(const char *text, size_t len)
 {
     struct marey__json json MAREY__FINALLY(marey__json_fini);
@@ -189,7 +188,7 @@ static void put_operator_args(struct marey__buf *buf, const struct marey__payloa
 
 /* ---- ranges ---- */
 
-/* A range as it is written. */
+/* A range to be written. */
 struct event {
     uint64_t start_ns, end_ns;
     uint32_t site;
@@ -222,7 +221,7 @@ static void put_args(struct marey__export *x, const struct event *event)
     const char *const category = category_of(marey__export_site(x, event->site));
     const bool is_operator = strcmp(category, "cpu_op") == 0;
     if (!is_operator && strcmp(category, "user_annotation") != 0) {
-        marey__chrome_of(x)->around = event->around; /* a call of CUDA, or what was imported */
+        marey__chrome_of(x)->around = event->around; /* a CUDA call, or an imported event */
         marey__chrome_args(x, event->payload, false);
         return;
     }
@@ -286,9 +285,9 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane,
 static const struct marey__walker walker = {.begin = on_begin, .end = on_end, .async = on_async};
 MAREY__EXPORT_BATCH(open_lane);
 
-/* ---- work ---- */
+/* ---- GPU work ---- */
 
-/* The upper half numbers sessions of CUPTI, the lower one the calls of a session, and may wrap. */
+/* The upper half numbers CUPTI sessions, the lower half the calls of a session, and may wrap. */
 static bool is_launched_before(uint64_t correlation, uint64_t bound)
 {
     return correlation >> 32 == bound >> 32 ? (int32_t)((uint32_t)correlation - (uint32_t)bound) < 0

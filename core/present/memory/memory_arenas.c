@@ -1,13 +1,13 @@
 /*
- * Segments for a snapshot: stretches of addresses that an allocator may have had at once. A trace has only allocations,
- * so that a stretch is what allocations of any time lie close to one another in; and whatever was ever used has to lie in
- * one, since the viewer goes back in time with the segments of the end.
+ * Segments for a snapshot: address ranges that an allocator may have reserved. A trace has only allocations, so a
+ * segment is a cluster of allocations from any time; every address ever used must be in one, because the viewer goes
+ * back in time with the final segments.
  */
 #include "present/memory/internal.h"
 
 enum {
-    GAP = 1 << 20,           /* further apart are two stretches */
-    SMALL_SEGMENT = 2 << 20, /* what the caching allocator takes for its small blocks */
+    GAP = 1 << 20,           /* minimum distance between segments */
+    SMALL_SEGMENT = 2 << 20, /* size that the caching allocator reserves for small blocks */
 };
 
 struct range {
@@ -44,7 +44,7 @@ static bool join_ranges(struct marey__memory_arenas *arenas, const struct range 
     return true;
 }
 
-/* ---- what is there at the end ---- */
+/* ---- blocks at the end ---- */
 
 struct sorted_block {
     uint64_t address;
@@ -54,8 +54,8 @@ struct sorted_block {
 MAREY__ORDER(by_place, struct sorted_block, MAREY__UP(address) MAREY__UP(block))
 
 /*
- * Of two that overlap, the one that was made first is gone: its release was not recorded. Whatever is kept before it ends
- * before it begins, so that looking at the last one is enough.
+ * Of two overlapping blocks, the one allocated first is gone: its release was not recorded. Kept blocks do not overlap,
+ * so checking the last one is enough.
  */
 static void keep_block(struct marey__memory_arenas *arenas,
                        const struct marey__memory_timeline *timeline, uint32_t number)

@@ -1,13 +1,13 @@
 /*
- * The files of a memory timeline, and torch's two JSON files of them, gzip: sums by category over time, and single changes.
- * Both are as torch.profiler.profile.export_memory_timeline writes them, for the main device:
+ * The files of a memory timeline, including torch's two gzipped JSON files: sums by category over time, and changes.
+ * Both follow torch.profiler.profile.export_memory_timeline, for the main device:
  *
- *   [times, sizes]                           microseconds, and for each 0 and the bytes of the eight categories
- *   [time, action, signed bytes, category]   of each change; nanoseconds, -1 for blocks that were there before
+ *   [times, sizes]                           microseconds; for each, 0 and the bytes of the eight categories
+ *   [time, action, signed bytes, category]   of each change; nanoseconds, -1 for blocks from before the first event
  */
 #include "present/memory/internal.h"
 
-/* As torch numbers actions. Changes of a tensor's version are not in a trace. */
+/* torch's numbers of actions. Changes of a tensor's version are not in a trace. */
 enum action { PREEXISTING = 1, CREATE = 2, DESTROY = 4 };
 
 static marey_status write_packed(const struct marey__buf *json, int fd)
@@ -25,7 +25,7 @@ static marey_status write_packed(const struct marey__buf *json, int fd)
 
 /* ---- sums ---- */
 
-/* Microseconds; of what was there before, the time of the first event. */
+/* Microseconds; for blocks from before the first event, its time. */
 static int64_t us_of(const struct marey__memory_timeline *timeline,
                      const struct marey__memory_device *device, size_t change)
 {
@@ -35,7 +35,7 @@ static int64_t us_of(const struct marey__memory_timeline *timeline,
     return marey__memory_change_ns(timeline, &device->changes[at]) / 1000;
 }
 
-/* A row ends where the next change has another time; what was there before is a row by itself. */
+/* A row ends where the next change has another time; blocks from before the first event have a separate row. */
 static bool ends_row(const struct marey__memory_timeline *timeline,
                      const struct marey__memory_device *device, size_t change)
 {

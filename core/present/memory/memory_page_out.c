@@ -1,11 +1,11 @@
 /*
- * The page of a memory timeline: the template that viewer/src/memory.ts is built into, with all blocks of all devices. It
- * adds up and draws them itself, so that it can show live memory at any time. docs/formats/page.md has the bytes.
+ * The page of a memory timeline: the template built from viewer/src/memory.ts, with all blocks of all devices. The page
+ * sums up and draws them itself, so that it can show live memory at any time. docs/formats/page.md describes the bytes.
  */
 #include "present/memory/internal.h"
 #include "present/page/internal.h"
 
-/* How the page numbers things: each from 0 on, in the order in which they come. */
+/* The page's numbers: each from 0 on, in order of use. */
 struct numbers {
     uint32_t *stacks; /* by the id of the text; NONE: not used yet */
     uint32_t n_stacks;
@@ -16,7 +16,7 @@ struct maker {
     const struct marey__memory_timeline *timeline;
     struct numbers numbers;
     struct marey__buf *json;
-    struct marey__buf stacks; /* texts of the stacks so far, in the order of their numbers */
+    struct marey__buf stacks; /* texts of the stacks used so far, in the order of their numbers */
     int64_t origin_ns, end_ns;
 };
 
@@ -28,7 +28,7 @@ static void include(struct maker *m, int64_t begin_ns, int64_t end_ns)
     m->end_ns = MAREY__MAX(m->end_ns, end_ns);
 }
 
-/* Times behind one another, and phases whole, so that the axis has a begin also where nothing was allocated. */
+/* Finds the time axis, which includes whole phases, even without allocations. */
 static void survey(struct maker *m)
 {
     m->origin_ns = INT64_MAX;
@@ -73,7 +73,7 @@ static void put_gaps(struct maker *m, const struct marey__memory_device *device)
     for (size_t i = 0; i < device->n_changes; i++) {
         const int64_t at_ns = marey__memory_change_ns(m->timeline, &device->changes[i]);
         const int64_t ns =
-            MAREY__MAX(at_ns, last_ns); /* what was there before is there at the origin */
+            MAREY__MAX(at_ns, last_ns); /* blocks from before the first event begin at the origin */
         marey__script_printf(m->json, "%" PRId64 ",", ns - last_ns);
         last_ns = ns;
     }
@@ -114,7 +114,7 @@ static void put_column(struct maker *m, const struct marey__memory_device *devic
     marey__page_close(m->json, "],");
 }
 
-/* [block, name] of those that have one. */
+/* [block, name] for blocks with a name. */
 static void put_names(struct maker *m, const struct marey__memory_device *device)
 {
     marey__page_open(m->json, "names", "[");
@@ -182,7 +182,7 @@ static void put_index(struct maker *m, const char *title)
                          (uint64_t)(m->end_ns - m->origin_ns), m->timeline->n_lost);
     put_phases(m);
     marey__page_open(m->json, "devices", "[");
-    (void)number_of_stack(m, 0); /* the one without a stack is the first */
+    (void)number_of_stack(m, 0); /* the empty stack is number 0 */
     for (size_t i = 0; i < m->timeline->n_devices; i++)
         put_device(m, &m->timeline->devices[i]);
     marey__page_close(m->json, "],");

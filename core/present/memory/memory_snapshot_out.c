@@ -1,16 +1,16 @@
 /*
- * The allocator's snapshot as torch.cuda.memory._dump_snapshot writes it, made of the allocations of a trace:
+ * The allocator's snapshot in the format of torch.cuda.memory._dump_snapshot, made from the allocations of a trace:
  *
  *   {segments: [{device, address, total_size, ..., blocks: [{address, size, requested_size, state, frames}]}],
  *    device_traces: [[{action, addr, size, stream, time_us, frames, category}], ...]}
  *
- * Devices are numbered as torch's own conversion of a profile does it: GPUs by their id, the CPU behind them. Blocks tile
- * their segment, since the viewer adds up their sizes. The last entry of each trace is the snapshot itself, in the
- * category "unknown", of which the viewer needs one where there is any.
+ * Devices are numbered as in torch's conversion of a profile: GPUs by their id, then the CPU. Blocks tile
+ * their segment, because the viewer adds up their sizes. The last entry of each trace is the snapshot itself, in the
+ * category "unknown", as the viewer needs one.
  */
 #include "present/memory/internal.h"
 
-/* Strings that come often: each is written once. The categories come first, by their numbers. */
+/* Frequent strings, each written once. The categories come first, in order of their numbers. */
 /* clang-format off */
 #define WORDS(X) \
     X(SEGMENTS, "segments") X(DEVICE_TRACES, "device_traces") X(DEVICE, "device") \
@@ -44,22 +44,22 @@ static const char *const words[N_WORDS] = {[MAREY_MEMORY_PARAMETER] = "parameter
                                            [WORD_UNKNOWN] = "unknown",
                                            WORDS(WORD_TEXT)};
 
-/* Not in the reader's memory. */
+/* Not in the reader's memo. */
 #define NOT_KEPT UINT32_MAX
 
 struct writer {
     const struct marey__memory_timeline *timeline;
     struct marey__out out;
-    uint32_t word_places[N_WORDS]; /* in the reader's memory; NOT_KEPT: not written yet */
-    uint32_t n_kept;               /* values that the reader has in memory */
+    uint32_t word_places[N_WORDS]; /* in the reader's memo; NOT_KEPT: not written yet */
+    uint32_t n_kept;               /* values in the reader's memo */
     uint32_t *places;              /* of the frames of each stack, by its id */
 };
 
 /*
  * ---- Python's pickle, protocol 4, of dictionaries, lists, numbers and strings ----
  *
- * Only opcodes that PyTorch's memory viewer knows. It takes lists in pieces that fit the arguments of a call, so pieces have
- * at most 1000 items, as Python's own.
+ * Only opcodes that PyTorch's memory viewer supports. It passes list pieces as arguments of a call, so pieces have
+ * at most 1000 items, like Python's.
  */
 
 enum { BATCH = 1000 };
@@ -89,7 +89,7 @@ enum {
     LONG_BINGET = 'j',
 };
 
-/* An opcode and its argument of `n` bytes, the lowest first. */
+/* An opcode and its argument of `n` bytes, little-endian. */
 static void put_opcode(struct writer *w, uint8_t opcode, uint64_t argument, size_t n)
 {
     uint8_t *p = (uint8_t *)marey__out_room(&w->out);
@@ -116,7 +116,7 @@ static struct pickle_list pickle_list(struct writer *w)
     return (struct pickle_list){0};
 }
 
-/* An item comes next. */
+/* Call before each item. */
 static void pickle_item(struct writer *w, struct pickle_list *list)
 {
     if (list->n % BATCH == 0) {
@@ -142,14 +142,14 @@ static void pickle_int(struct writer *w, int64_t value)
     } else if (value >= INT32_MIN && value <= INT32_MAX) {
         put_opcode(w, BININT, (uint64_t)value, 4);
     } else {
-        /* The number of its bytes, then as many: the second half of an opcode's argument. */
+        /* LONG1: a byte with the length, then the value. */
         put_opcode(w, LONG1, sizeof value, 1);
         memcpy(marey__out_room(&w->out), &value, sizeof value);
         w->out.p += sizeof value;
     }
 }
 
-/* Bytes that are not UTF-8 become U+FFFD. */
+/* Invalid UTF-8 becomes U+FFFD. */
 static void pickle_text(struct writer *w, const char *text, size_t len)
 {
     struct marey__buf clean MAREY__FINALLY(marey__buf_fini) = {0};
@@ -171,7 +171,7 @@ static void pickle_text(struct writer *w, const char *text, size_t len)
         marey__out_put(&w->out, text, len);
 }
 
-/* Let the reader keep the value that was written last; returns its place for pickle_again. */
+/* Memoize the last value; returns its index for pickle_again. */
 static uint32_t pickle_keep(struct writer *w)
 {
     put_opcode(w, MEMOIZE, 0, 0);
@@ -227,7 +227,10 @@ static void put_frame(struct writer *w, const char *file, size_t file_len, int64
     pickle_dict_end(w);
 }
 
-/* `file.py(12): function` in its three parts; anything else, as `nn.Module: Linear_0`, is a name without a file. */
+/*
+ * `file.py(12): function` split into three parts; anything else, such as `nn.Module: Linear_0`, is a name without a
+ * file.
+ */
 static void put_frame_text(struct writer *w, const char *text, size_t len)
 {
     const char *colon = memmem(text, len, "): ", 3), *at = colon;
@@ -271,7 +274,7 @@ static void put_frames(struct writer *w, marey__torch_id stack)
     w->places[stack] = pickle_keep(w);
 }
 
-/* Where a block was made; of one that was there before, what it is. */
+/* Where a block was allocated; for one from before the first event, its description. */
 static void put_origin(struct writer *w, const struct marey__memory_block *block)
 {
     if (block->stack != 0 || block->name == 0) {
@@ -290,7 +293,7 @@ static void put_origin(struct writer *w, const struct marey__memory_block *block
 
 /* ---- segments ---- */
 
-/* What lies from `begin` to `end`: a block, or nothing, where `block` is NULL. */
+/* The block from `begin` to `end`; NULL: free space. */
 static void put_block(struct writer *w, struct pickle_list *list, uint64_t begin, uint64_t end,
                       const struct marey__memory_block *block)
 {
@@ -351,7 +354,7 @@ static void put_segment(struct writer *w, const struct marey__memory_arenas *are
 
 /* ---- devices ---- */
 
-/* GPUs are numbered by their id, anything else after them; so is what cannot be counted so, as an id of a million. */
+/* GPUs are numbered by their id; other devices come after them, and so do GPUs with an unreasonably large id. */
 static bool is_gpu(const struct marey__memory_device *device)
 {
     return device->type == 1 && device->id >= 0 && device->id < 1024;
@@ -366,7 +369,7 @@ static size_t count_gpus(const struct marey__memory_timeline *timeline)
     return n_gpus;
 }
 
-/* The device with this number, NULL for a GPU of which nothing is known; false past the last. */
+/* The device with this number, NULL for a GPU without data; false past the last. */
 static bool nth_device(const struct marey__memory_timeline *timeline, size_t n_gpus, size_t n,
                        const struct marey__memory_device **out)
 {

@@ -24,7 +24,7 @@
 
 /* ---- rows: events of one kind, in order of their begin ---- */
 
-/* What the values of a row are; written with each chunk. */
+/* Type of a row's values; written with each chunk. */
 enum marey__page_values {
     MAREY__PAGE_DURATIONS = 0,
     MAREY__PAGE_DOUBLES = 1, /* their bits */
@@ -34,29 +34,29 @@ enum marey__page_values {
 struct marey__page_event {
     uint64_t start_ns; /* since the page's origin */
     uint64_t value;
-    uint32_t id; /* a site of the process; of iterations and epochs a number; of losses 0 */
+    uint32_t id; /* a site of the process; for iterations and epochs their number; for losses 0 */
 };
 
-/* Some successive events of a row: made by the walk, packed by whichever thread is free, then empty. */
+/* Successive events of a row: filled by the walk, packed by any free thread, then emptied. */
 struct marey__page_chunk {
     struct marey__page_chunk *next;   /* of its row */
-    struct marey__page_chunk *queued; /* behind it in the queue */
-    struct marey__page_event *events; /* gone once it is packed */
+    struct marey__page_chunk *queued; /* next in the queue */
+    struct marey__page_event *events; /* freed once packed */
     uint32_t n;
     uint8_t values;             /* enum marey__page_values */
     uint64_t first_ns, last_ns; /* begin of the first, latest end */
-    uint32_t section, offset;   /* where it lies; once it is packed */
+    uint32_t section, offset;   /* its position; set once packed */
 };
 
 enum {
     MAREY__PAGE_CHUNK = 16384, /* events */
-    MAREY__PAGE_DEPTH = 256, /* rows of a thread; what is nested deeper is counted and not drawn */
+    MAREY__PAGE_DEPTH = 256,   /* rows of a thread; deeper ranges are counted and not drawn */
     MAREY__PAGE_TABLE_ROWS = 20000,
-    MAREY__PAGE_MANY = 64,   /* processes; of more the timeline has some */
-    MAREY__PAGE_CHOSEN = 16, /* these */
+    MAREY__PAGE_MANY = 64,   /* processes; with more, the timeline shows only some */
+    MAREY__PAGE_CHOSEN = 16, /* namely this many */
 };
 
-/* Short ranges that follow one another, to be drawn as one. */
+/* Successive short ranges, to be drawn as one. */
 struct marey__page_short {
     struct marey__page_event first;
     uint64_t end_ns;
@@ -64,31 +64,31 @@ struct marey__page_short {
 };
 
 struct marey__page_row {
-    struct marey__page_event *events; /* of the chunk under way */
+    struct marey__page_event *events; /* of the current chunk */
     size_t n, cap;
-    size_t room; /* for events before the chunk is full or must grow */
+    size_t room; /* events that fit before the chunk is full or must grow */
     uint64_t last_start_ns, last_end_ns;
-    struct marey__page_short *shorts; /* under way; NULL until there is one */
+    struct marey__page_short *shorts; /* current ones; NULL while there are none */
     struct marey__page_chunk *first, *last;
-    uint32_t id;    /* what a row of counters or series is about: a site or name */
-    uint8_t values; /* enum marey__page_values; begins of numbers need not be in order */
+    uint32_t id;    /* site or name of a row of counters or series */
+    uint8_t values; /* enum marey__page_values; begins of numbers may be unordered */
 };
 
 enum marey__page_track_kind {
-    MAREY__TRACK_THREAD,   /* a row for each depth */
-    MAREY__TRACK_GPU,      /* rows as many as there is at a time */
-    MAREY__TRACK_ASYNC,    /* the same, of a process's async ranges */
-    MAREY__TRACK_COUNTERS, /* a row for each counter */
+    MAREY__TRACK_THREAD,   /* a row per depth */
+    MAREY__TRACK_GPU,      /* as many rows as run concurrently */
+    MAREY__TRACK_ASYNC,    /* likewise, for a process's async ranges */
+    MAREY__TRACK_COUNTERS, /* a row per counter */
     MAREY__TRACK_PROGRESS, /* rows: iterations, epochs, phases */
-    MAREY__TRACK_SERIES,   /* a row for each name: its time in each iteration */
+    MAREY__TRACK_SERIES,   /* a row per name: its time in each iteration */
     MAREY__N_TRACK_KINDS,
 };
 
-/* A range whose end is not known: never ended, or its end was lost. */
+/* A range with an unknown end: it never ended, or its end was lost. */
 struct marey__page_unfinished {
-    uint64_t start_ns, last_ns; /* the last timestamp known of it */
+    uint64_t start_ns, last_ns; /* its last known timestamp */
     uint32_t site, depth;
-    bool is_lost; /* its end was lost; else it was open at the end */
+    bool is_lost; /* its end was lost; otherwise it was open at the end */
 };
 
 struct marey__page_track {
@@ -97,30 +97,31 @@ struct marey__page_track {
     struct marey__page_row *rows;
     size_t n_rows, rows_cap;
     struct marey__page_row marks;
-    struct marey__page_row losses; /* from the last event known to the next; the id is how many, 0 unknown */
-    struct marey__page_row texts; /* of events: the value is where it lies in the process's texts */
-    struct marey__page_row links; /* launches, and the work of streams: the value is a correlation */
+    /* from the last event before to the first event after; the id is how many were lost, 0 unknown */
+    struct marey__page_row losses;
+    struct marey__page_row texts; /* of events: the value is an offset in the process's texts */
+    struct marey__page_row links; /* launches and work of streams: the value is a correlation */
     struct marey__page_row flows; /* the value is a flow's id, the id an enum marey_flow_end */
     struct marey__page_unfinished *unfinished;
     size_t n_unfinished, unfinished_cap;
     uint64_t last_ns;   /* of its events so far */
     uint32_t last_site; /* of a stream's latest work */
     uint64_t n_too_deep;
-    struct marey__name *labels; /* of a series, by row; texts lent by the recording */
+    struct marey__name *labels; /* of a series, by row; texts borrowed from the recording */
 };
 
 /*
- * page_rows.c: keeps a process to its share of the page's ranges. What is shorter than `below_ns` is merged with its
- * neighbours; that bound follows how many were kept lately against how many were due.
+ * page_rows.c: limits a process to its share of the page's ranges. Ranges shorter than `below_ns` are merged with their
+ * neighbors; that bound is adapted to how many ranges were kept recently.
  */
 struct marey__page_thinning {
-    uint64_t below_ns; /* 0: all are kept */
+    uint64_t below_ns; /* 0: keep all */
     uint64_t n_seen;   /* words */
     uint64_t n_kept, n_merged;
-    uint64_t n_kept_before; /* at the last look */
+    uint64_t n_kept_before; /* at the last adaptation */
     uint64_t n_expected;    /* words of the process */
-    uint64_t n_most;        /* ranges and work of it that are to be kept */
-    uint64_t next_look;     /* when so many were seen */
+    uint64_t n_most;        /* ranges and work of the process to keep */
+    uint64_t next_look;     /* adapt at this number of words */
 };
 
 struct marey__heat;
@@ -129,47 +130,47 @@ struct marey__page_process {
     struct marey__page *page;
     marey_recording *recording;
     const struct marey_process *info;
-    struct marey__process_walk *walk; /* while it is walked */
-    uint64_t offset_ns;               /* adds up to the page's times, modulo 2^64 */
+    struct marey__process_walk *walk; /* during the walk */
+    uint64_t offset_ns;               /* added to get the page's times, modulo 2^64 */
     struct marey__page_track *lanes;  /* by number */
     struct marey__page_track async, counters, progress, series;
     struct marey__async_match pending;
-    struct marey__page_event *asyncs; /* in no order, until all are there */
+    struct marey__page_event *asyncs; /* unordered until all are read */
     size_t n_asyncs, asyncs_cap;
     uint32_t *counter_rows; /* by site: row + 1 */
     uint8_t *uses;          /* by site: enum marey__site_use */
     uint64_t n_iterations;
-    uint64_t n_series; /* times of names in iterations */
+    uint64_t n_series; /* number of times of names in iterations */
     struct marey__buf texts;
     uint64_t n_texts_left_out;
-    struct marey__names shared; /* keys of texts that events share, in `shared_keys` */
+    struct marey__names shared; /* keys of texts shared by events, in `shared_keys` */
     struct marey__arena shared_keys;
-    uint32_t *shared_texts; /* by number of the key: where its text is */
+    uint32_t *shared_texts; /* by number of the key: offset of its text */
     size_t shared_texts_cap;
     struct marey__page_thinning thin;
-    struct marey__heat_line *line; /* of the heat map, while it is walked; NULL: it has none, or has it already */
+    struct marey__heat_line *line; /* of the heat map, during the walk; NULL: none, or already done */
 };
 
 enum marey__site_use { MAREY__SITE_UNUSED, MAREY__SITE_USED, MAREY__SITE_SKIPPED };
 
-/* ---- page_pack.c: threads that pack ---- */
+/* ---- page_pack.c: packing threads ---- */
 
 struct marey__page_packer;
 
-/* Start `n` threads that pack into `fd`. Stop waits for what is queued; both status and sentence come from there. */
+/* Start `n` threads that pack into `fd`. Stop waits for queued chunks and returns the status with its message. */
 MAREY_WARN_UNUSED marey_status marey__page_packer_start(int fd, size_t n,
                                                         struct marey__page_packer **out);
 MAREY_WARN_UNUSED marey_status marey__page_packer_stop(struct marey__page_packer *packer);
 void marey__page_packer_free(struct marey__page_packer *packer);
-/* Hand a chunk over; it stays the row's, its events go. Waits while too much is queued. Any thread. */
+/* Queue a chunk; it remains the row's, but loses its events. Waits while too much is queued. Any thread. */
 void marey__page_packer_take(struct marey__page_packer *packer, struct marey__page_chunk *chunk);
-/* Room for MAREY__PAGE_CHUNK events, the caller's; NULL on out of memory. Any thread. */
+/* Space for MAREY__PAGE_CHUNK events, owned by the caller; NULL on out of memory. Any thread. */
 struct marey__page_event *marey__page_packer_events(struct marey__page_packer *packer);
-/* After stop: write a text as a section of their own with this name. */
+/* After stop: write a text as a separate section with this name. */
 MAREY_WARN_UNUSED marey_status marey__page_packer_put(struct marey__page_packer *packer,
                                                       const char *name, const char *text, size_t n);
 
-/* ---- the page in the making ---- */
+/* ---- state of the page ---- */
 
 struct marey__page {
     const struct marey_page_options *options;
@@ -183,33 +184,33 @@ struct marey__page {
     struct marey__page_process *processes;
     size_t n_processes;
     struct marey__page_packer *packer;
-    struct marey__summary_options wants;        /* of options->report */
+    struct marey__summary_options wants;        /* from options->report */
     marey_report *summary;                      /* "ranges" */
-    marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: nothing of the kind was recorded */
-    struct marey__heat *heat;                   /* in page_heat.h */
-    struct marey__buf heat_index; /* what the index says of it; empty where there is no map */
-    size_t n_of_program;          /* processes; those behind only measured others */
-    bool has_many;                /* of these, so that the timeline has some of them */
+    marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: not recorded */
+    struct marey__heat *heat;                   /* see page_heat.c */
+    struct marey__buf heat_index;               /* its part of the index; empty without a map */
+    size_t n_of_program;                        /* processes; later ones only measured others */
+    bool has_many; /* too many of them, so the timeline shows only some */
     uint32_t chosen[MAREY__PAGE_CHOSEN];
     size_t n_chosen;
-    struct marey__calls *calls;   /* NULL: none were profiled */
-    struct marey__calls *samples; /* NULL: nothing was sampled */
-    marey_report *sampled;        /* with it */
+    struct marey__calls *calls;   /* NULL: none */
+    struct marey__calls *samples; /* NULL: none */
+    marey_report *sampled;        /* set together with `samples` */
 };
 
 /* ---- page_reports.c ---- */
 
-/* Reports of registered analyses, of what was recorded. */
+/* Reports of registered analyses for which data was recorded. */
 MAREY_WARN_UNUSED marey_status marey__page_make_reports(struct marey__page *page);
-/* Their tables: those among the others, after the summary's, or those that are lists of the index. */
+/* Their tables: those listed among the others, after the summary's, or those that are lists of the index. */
 void marey__page_put_reports(const struct marey__page *page, bool as_lists, struct marey__buf *json);
 
 /* ---- page_calls.c ---- */
 
-/* Read the calls, where some were profiled, and put their nodes; then the names, as one more list of the index. */
+/* Read the calls, if there are any, and write their nodes; then the names, as another list of the index. */
 MAREY_WARN_UNUSED marey_status marey__page_profile(struct marey__page *page);
 void marey__page_put_calls(const struct marey__page *page, struct marey__buf *json);
-/* Read the samples, where there are some, and put their nodes; then names and tables, as one more object of the index. */
+/* Read the samples, if there are any, and write their nodes; then names and tables, as another object of the index. */
 MAREY_WARN_UNUSED marey_status marey__page_sample(struct marey__page *page);
 void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json);
 void marey__page_free_calls(struct marey__page *page);
@@ -218,33 +219,33 @@ void marey__page_free_calls(struct marey__page *page);
 
 /* Callbacks of a walk; the context is a marey__page_process. */
 extern const struct marey__walk_tap marey__page_tap;
-/* At the end of a process: async ranges into rows, then those that never ended; false on out of memory, as the next. */
+/* At the end of a process: async ranges into rows, then those that never ended; both return false on out of memory. */
 bool marey__page_place_asyncs(struct marey__page_process *process);
 bool marey__page_add_open_asyncs(struct marey__page_process *process);
-/* At the end of the log: ranges of the lane that are still open, and a gap without events after it. */
+/* At the end of the log: ranges of the lane that are still open, and a final gap. */
 bool marey__page_end_lane(struct marey__page_process *process, const struct marey__lane_walk *lane);
 
 /* ---- page_process.c ---- */
 
-/* Listens to the summary's walk; `ctx` is the page, whose `processes` has room for all. */
+/* Callback of the summary's walk; `ctx` is the page, whose `processes` has space for all. */
 marey_status marey__page_begin_process(void *ctx, struct marey__process_walk *walk, size_t number);
 marey_status marey__page_end_process(void *ctx, struct marey__process_walk *walk, size_t number);
 void marey__page_process_fini(struct marey__page_process *process);
-/* Where there are too many processes for one timeline: listens to the summary's walk only for the heat map. */
+/* The same if there are too many processes for one timeline: only for the heat map. */
 marey_status marey__page_begin_rank(void *ctx, struct marey__process_walk *walk, size_t number);
 marey_status marey__page_end_rank(void *ctx, struct marey__process_walk *walk, size_t number);
-/* Once the summary is there: which of them shall be on the timeline. */
+/* After the summary: choose the ranks for the timeline. */
 void marey__page_choose_ranks(struct marey__page *page);
 bool marey__page_is_chosen(const struct marey__page *page, size_t process);
 
-/* A timestamp of the process as one of the page; not before the first of the page. */
+/* A timestamp of the process on the page's clock; not before the page's first. */
 static inline uint64_t marey__page_ns(const struct marey__page_process *process, uint64_t ns)
 {
     const uint64_t moved = ns + process->offset_ns;
     return MAREY_LIKELY(moved < (uint64_t)1 << 63) ? moved : 0;
 }
 
-/* The site as the page knows it, 0 for unknown ones; false where the filter leaves it out. */
+/* Map the site to the page's, 0 for unknown ones; returns false if the filter excludes it. */
 static inline bool marey__page_take_site(struct marey__page_process *process, uint32_t *site)
 {
     *site = *site <= process->info->n_sites ? *site : 0;
@@ -259,19 +260,19 @@ static inline bool marey__page_take_site(struct marey__page_process *process, ui
 /* ---- page_rows.c ---- */
 
 void marey__page_thin_init(struct marey__page_process *process);
-/* A range or work whose record takes `n_words`, where there is a bound. False on out of memory. */
+/* A range or work with a record of `n_words`, subject to the bound. Returns false on out of memory. */
 bool marey__page_thin_add(struct marey__page_process *process, struct marey__page_row *row,
                           const struct marey__page_event *event, size_t n_words);
-/* What is under way goes into the row, before anything else does. */
+/* Flush merged ranges into the row before adding other events. */
 bool marey__page_thin_flush(struct marey__page_process *process, struct marey__page_row *row);
 
-/* Make room for one more event. */
+/* Make space for one more event. */
 bool marey__page_row_grow(struct marey__page *page, struct marey__page_row *row);
 
 /*
- * Append a range to a row in which none begins before the one before it or ends after it; false on out of memory. Begins
- * are made to be so: clocks of different processors may differ by some nanoseconds. It takes values and no event, since
- * a struct that is copied in halves other than it was written in waits for memory.
+ * Append a range to a row in which each begins no earlier and ends no earlier than the one before; false on out of
+ * memory. Begins are adjusted, because clocks of CPU cores may differ by some nanoseconds. Takes values instead of a
+ * struct: copying a struct in other pieces than it was written in would stall on store forwarding.
  */
 static inline bool marey__page_row_put(struct marey__page *page, struct marey__page_row *row,
                                        uint64_t start_ns, uint64_t value, uint32_t id)
@@ -284,96 +285,98 @@ static inline bool marey__page_row_put(struct marey__page *page, struct marey__p
     to->id = id;
     return true;
 }
-/* Append an event to any row, and keep account of the latest end in it. */
+/* Append an event to any row, and track the row's latest end. */
 bool marey__page_row_add(struct marey__page *page, struct marey__page_row *row,
                          const struct marey__page_event *event);
-/* Row number `i` of a track, made when new; NULL on out of memory. */
+/* Row number `i` of a track, created if needed; NULL on out of memory. */
 struct marey__page_row *marey__page_track_grow(struct marey__page_track *track, size_t i);
 static inline struct marey__page_row *marey__page_track_row(struct marey__page_track *track, size_t i)
 {
     return MAREY_LIKELY(i < track->n_rows) ? &track->rows[i] : marey__page_track_grow(track, i);
 }
-/* The first row in which nothing runs at `start_ns`, for events that overlap; NULL on out of memory. */
+/* The first row without an event at `start_ns`, for overlapping events; NULL on out of memory. */
 struct marey__page_row *marey__page_free_row(struct marey__page_track *track, uint64_t start_ns);
 void marey__page_track_finish(struct marey__page *page, struct marey__page_track *track);
 void marey__page_track_fini(struct marey__page_track *track);
 
 /* ---- page_index.c ---- */
 
-/* Append the index: everything of the page that is not an event, and where the events are. */
+/* Append the index: everything except events, and the positions of events. */
 MAREY_WARN_UNUSED marey_status marey__page_index(const struct marey__page *page,
                                                  struct marey__buf *json);
-/* Append the names that sites stand for, and which site of each process stands for which. */
+/* Append the names of sites, and the mapping from each process's sites to them. */
 MAREY_WARN_UNUSED marey_status marey__page_names(const struct marey__page *page,
                                                  struct marey__buf *json);
 
-/* ---- page_json.c: each puts a comma behind itself, which closing takes back ---- */
+/* ---- page_json.c: each element ends with a comma, which closing removes ---- */
 
 void marey__page_put_text(struct marey__buf *json, const char *key, const char *text);
 void marey__page_put_number(struct marey__buf *json, const char *key, uint64_t value);
-/* Damage of some kinds is only found while events are read. */
+/* Some damage is found only while events are read. */
 bool marey__page_is_damaged(marey_recording *const *recordings, size_t n);
 void marey__page_put_bool(struct marey__buf *json, const char *key, bool value);
 /* The start of an index: its format, the kind of page, version and title. */
 void marey__page_put_start(struct marey__buf *json, const char *kind, const char *title);
-/* `"KEY":` and the bracket that opens an object or list; and the bracket that closes it, with a comma where `bracket` has one. */
+/*
+ * `"KEY":` and the bracket that opens an object or list; and the bracket that closes it, followed by a comma if
+ * `bracket` has one.
+ */
 void marey__page_open(struct marey__buf *json, const char *key, const char *bracket);
 void marey__page_close(struct marey__buf *json, const char *bracket);
-/* A table as the page reads it: columns of cells. `max_rows` 0: all. */
+/* A table in the page's format: columns of cells. `max_rows` 0: all. */
 void marey__page_table(struct marey__buf *json, const marey_table *table, size_t max_rows);
 /* The same under another name. */
 void marey__page_named_table(struct marey__buf *json, const char *name, const marey_table *table,
                              size_t max_rows);
-/* The table of the call tree: of more rows the heaviest, and rows that stand for the others. */
+/* The table of the call tree: if there are too many rows, the heaviest, and rows that stand for the others. */
 void marey__page_tree(struct marey__buf *json, const marey_table *tree, size_t max_rows);
 
 /* ---- page_tree.c ---- */
 
 /*
- * A table of the `n_most` heaviest rows of a call tree that has more; behind the children of each, one row stands for
- * those that are left out, `*n_others` such rows in all. False on out of memory.
+ * Reduces a call tree to its `n_most` heaviest rows; after the children of each, one row stands for those omitted,
+ * `*n_others` such rows in all. Returns false on out of memory.
  */
 bool marey__page_reduce_tree(const marey_table *tree, size_t n_most, marey_table **out,
                              size_t *n_others);
 
-/* ---- the templates that viewer/ is built into ---- */
+/* ---- the templates built from viewer/ ---- */
 
 /* Empty in a build without Node.js, which cannot write pages. The second one is for memory timelines. */
 extern const char marey__page_template[], marey__memory_template[];
 #define MAREY__PAGE_TITLE "<!--marey:title-->"
 #define MAREY__PAGE_DATA "<!--marey:data-->"
 
-/*
- * page.c: the template up to where the data goes. MAREY_EUNAVAILABLE for an empty template, with a
- * sentence on how to get pages.
- */
+/* page.c: the template up to the data. MAREY_EUNAVAILABLE for an empty template, with a message on how to get pages. */
 MAREY_WARN_UNUSED marey_status marey__page_head(int fd, const char *template, const char *title);
-/* A page without a timeline. `make` puts blocks, if there are any, and the index into `json`. */
+/* A page without a timeline. `make` writes blocks, if any, and the index into `json`. */
 typedef marey_status marey__page_make(void *ctx, struct marey__page_packer *packer,
                                       const char *title, struct marey__buf *json);
 MAREY_WARN_UNUSED marey_status marey__page_put_all(int fd, const char *template, const char *title,
                                                    marey__page_make *make, void *ctx);
-/* The processes of the program in all recordings, then those that measured them. */
+/* The processes of the program in all recordings, followed by those that measured them. */
 const struct marey_process *marey__page_nth_process(const struct marey__page *page, size_t i);
 
-/* ---- page_heat.c: how long each iteration took on each rank ---- */
+/* ---- page_heat.c: duration of each iteration on each rank ---- */
 
-/* Make room for the ranks of the page. Returns false on out of memory. Destroy accepts NULL. */
+/* Allocate the map for the page's ranks. Returns false on out of memory. Destroy accepts NULL. */
 MAREY_WARN_UNUSED bool marey__heat_create(struct marey__page *page, struct marey__heat **out);
 void marey__heat_destroy(struct marey__heat *heat);
 
-/* A line for process `number` of the page; `*out` stays NULL where it is not a rank. False on out of memory, as the next. */
+/*
+ * A line for process `number` of the page; `*out` stays NULL if it is not a rank. Both return false on out of memory.
+ */
 MAREY_WARN_UNUSED bool marey__heat_line_begin(struct marey__heat *heat,
                                               struct marey__process_walk *walk, size_t number,
                                               struct marey__heat_line **out);
-/* An iteration that marey__iteration_stats_take() has taken. */
+/* Add an iteration, after marey__iteration_stats_take(). */
 MAREY_WARN_UNUSED bool marey__heat_line_take(struct marey__heat_line *line,
                                              const struct marey__iteration *iteration);
 /* Merge it into the map, from any thread. */
 MAREY_WARN_UNUSED bool marey__heat_line_end(struct marey__heat_line *line);
 void marey__heat_line_destroy(struct marey__heat_line *line);
 
-/* Once all are in: write the block, and append its part of the index; nothing where there is no map worth one. */
+/* After all lines: write the block, and append its part of the index; nothing if the map would be useless. */
 MAREY_WARN_UNUSED marey_status marey__page_put_heat_block(struct marey__page *page);
 void marey__page_put_heat(const struct marey__page *page, struct marey__buf *json);
 

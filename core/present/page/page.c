@@ -1,6 +1,6 @@
 /*
- * The page as a file: the template up to where the data goes, sections of events as they come, names and index, the rest
- * of the template. See page_internal.h.
+ * The page file: the template up to the data, sections of events as they are packed, names and index, the rest of the
+ * template.
  */
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ struct place {
     size_t process;
 };
 
-/* The page's processes: those of the program in all recordings, then those that measured them. */
+/* The page's processes: those of the program in all recordings, followed by those that measured them. */
 static struct place place_of(const struct marey__page *page, size_t i)
 {
     for (size_t r = 0; r < page->n_recordings; r++) {
@@ -39,7 +39,7 @@ const struct marey_process *marey__page_nth_process(const struct marey__page *pa
     return marey_recording_process(at.recording, at.process);
 }
 
-/* Machines have clocks of their own; of several, the wall clock is what they share. */
+/* Machines have separate clocks; several machines share only the wall clock. */
 static void survey(struct marey__page *page)
 {
     uint64_t last_ns = 0;
@@ -69,7 +69,7 @@ static marey_status put(int fd, const char *bytes, size_t n)
     return marey__write_all(fd, bytes, n) ? MAREY_OK : marey__fail_errno("write the page");
 }
 
-/* From the begin of the template, with the title in its place, to where the data goes. */
+/* The template from its start, with the title inserted, up to the data. */
 marey_status marey__page_head(int fd, const char *template, const char *title)
 {
     if (template[0] == '\0')
@@ -139,7 +139,10 @@ static marey_status put_texts(struct marey__page *page)
     return MAREY_OK;
 }
 
-/* Only for the timeline: processes that measured the program are in no table, and of many ranks those chosen were in them before. */
+/*
+ * Walk a process again, for the timeline only: measuring processes are in no table, and chosen ranks were already
+ * counted.
+ */
 static marey_status walk_again(struct marey__page *page, size_t number)
 {
     const struct place at = place_of(page, number);
@@ -175,7 +178,7 @@ static marey_status put_data(struct marey__page *page)
     };
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t n_jobs = page->wants.n_jobs;
-    /* Beside the threads that walk; none where one thread is to do it all. */
+    /* Besides the walking threads; none if a single thread shall do everything. */
     const size_t n_threads = n_jobs != 0 ? n_jobs - 1 : (size_t)MAREY__MAX(n_cores, 1L);
     MAREY_TRY(marey__page_packer_start(page->fd, n_threads, &page->packer));
     const struct marey__request request = {.recordings = page->recordings,
@@ -235,7 +238,7 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     marey__recordings_keep_events(recordings, n); /* all analyses of the page visit them */
     const marey_status status = page.processes != NULL ? write_titled(&page) : marey__no_memory();
     marey__recordings_drop_events(recordings, n);
-    marey__page_packer_free(page.packer); /* its threads end before what they pack goes */
+    marey__page_packer_free(page.packer); /* before freeing the data its threads use */
     for (size_t i = 0; page.processes != NULL && i < page.n_processes; i++)
         marey__page_process_fini(&page.processes[i]);
     marey__free(page.processes);

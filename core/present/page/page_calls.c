@@ -1,13 +1,13 @@
 /*
- * Calls on a page: names as JSON in the index, and the nodes of the tree as columns in a block of their own, since there may
- * be a million of them. The report page has them where calls were profiled; marey_page_calls() makes a page of only them,
- * and holds them against others where there are any. docs/formats/page.md has the bytes.
+ * Calls on a page: names as JSON in the index, and the nodes of the tree as columns in a separate block, because there
+ * may be a million. The report page includes them if calls were profiled; marey_page_calls() makes a page with only
+ * calls, optionally compared with others. docs/formats/page.md describes the bytes.
  */
 #include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
 #include "present/page/internal.h"
 
-/* Rows of each table that a page of calls has: what is behind them is in `marey report --calls --csv`. */
+/* Rows of each table on a page of calls; `marey report --calls --csv` has all. */
 enum { MAX_ROWS = 5000 };
 
 /* ---- nodes ---- */
@@ -30,7 +30,7 @@ static uint64_t value_of(const struct marey__calls *calls, size_t i, const struc
     const struct marey__call_node *const node = &calls->nodes[i];
     uint64_t value = 0;
     memcpy(&value, (const char *)node + column->offset, column->size);
-    return column == columns ? i - value : value; /* parents stand a little before their children */
+    return column == columns ? i - value : value; /* parents come shortly before their children */
 }
 
 static uint8_t width_of(const struct marey__calls *calls, const struct column *column)
@@ -52,7 +52,10 @@ static void put_plane(struct marey__buf *block, const struct marey__calls *calls
         to[i] = (uint8_t)(value_of(calls, i, column) >> shift);
 }
 
-/* How many nodes, how many columns, the width of each in bytes; then the columns, the lowest bytes of all nodes first. */
+/*
+ * The number of nodes and columns, the width of each column in bytes; then the columns, the lowest bytes of all nodes
+ * first.
+ */
 static void put_nodes(struct marey__buf *block, const struct marey__calls *calls)
 {
     const uint32_t n = (uint32_t)calls->n_nodes;
@@ -107,7 +110,7 @@ static void put_signatures(struct marey__buf *json, const struct marey__calls *c
     marey__page_close(json, "],");
 }
 
-/* Processes are named where there are several. */
+/* With several processes, they are named. */
 static bool has_many_processes(const struct marey__calls *calls)
 {
     for (size_t i = 1; i < calls->n_threads; i++)
@@ -178,8 +181,8 @@ void marey__page_put_calls(const struct marey__page *page, struct marey__buf *js
 /*
  * ---- samples on the report page ----
  *
- * The tree of samples, drawn as calls are, and the tables of `marey report --samples`, the audit among them. Samples count
- * as they do by default.
+ * The tree of samples, drawn like calls, and the tables of `marey report --samples`, including the audit. Uses the default
+ * filter of samples.
  */
 
 static const char *const sample_tables[] = {"lines", "functions", "threads", "waits",  "processes",
@@ -197,7 +200,7 @@ marey_status marey__page_sample(struct marey__page *page)
     MAREY_TRY(put_tree(page->packer, page->samples, "samples-0"));
     const marey_status status =
         marey_report_create("samples", page->recordings, page->n_recordings, NULL, &page->sampled);
-    /* A sampler that saw nothing: the page does without. */
+    /* no samples: omitted from the page */
     return status == MAREY_EFORMAT ? MAREY_OK : status;
 }
 
@@ -227,13 +230,13 @@ void marey__page_free_calls(struct marey__page *page)
     marey_report_destroy(page->sampled);
 }
 
-/* ---- a page of only calls ---- */
+/* ---- a page with only calls ---- */
 
-/* One side of it: the profile, or what it is held against. */
+/* One side of it: the profile, or the one it is compared with. */
 struct side {
     marey_recording *const *recordings;
     size_t n;
-    const char *title; /* the user's; NULL: the recordings' */
+    const char *title; /* given by the user; NULL: the recordings' */
     char *own_title;
     struct marey__calls calls;
 };
@@ -241,7 +244,7 @@ struct side {
 struct call_page {
     struct side sides[2];
     size_t n_sides;
-    const char *title; /* of the page; NULL: of its sides */
+    const char *title; /* of the page; NULL: from its sides */
     marey_report *report;
     int fd;
 };

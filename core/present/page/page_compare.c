@@ -1,8 +1,8 @@
-/* The page of a comparison: its tables, the sentence they come to, and how times are distributed. */
+/* The page of a comparison: its tables, its sentence, and the distributions of times. */
 #include "analyze/compare/internal.h"
 #include "present/page/internal.h"
 
-/* Rows that a page has of one table. The largest effects come first. */
+/* Rows of each table on the page. The largest effects come first. */
 enum { MAX_ROWS = 5000 };
 
 static marey_status make_index(void *ctx, struct marey__page_packer *packer, const char *title,

@@ -1,35 +1,35 @@
 /*
- * The heat map of the page: how long each iteration took on each rank.
+ * The heat map of the page: the duration of each iteration on each rank.
  *
- *   spans of a process --> a line: one cell for each iteration, or for some in a row
- *        --> merged into the rows of the map: a row for each rank, or for some neighbours
+ *   spans of a process --> a line: one cell per iteration, or per several successive ones
+ *        --> merged into the rows of the map: a row per rank, or per several neighbors
  *        --> medians by column, planes of bytes in a block "heat", the rest in the index
  *
- * A map has room for some million cells. Where there are more iterations or ranks, a cell represents several of them and
- * keeps the longest, so that outliers do not vanish. docs/formats/page.md has the bytes.
+ * A map holds up to some million cells. With more iterations or ranks, a cell represents several of them and
+ * keeps the longest, so that outliers do not vanish. docs/formats/page.md describes the bytes.
  */
 #include <math.h>
 
 #include "present/page/internal.h"
 
 enum {
-    MAREY__HEAT_SIDE = 4096,     /* rows, and columns, at most */
-    MAREY__HEAT_CELLS = 1 << 22, /* of both together */
+    MAREY__HEAT_SIDE = 4096,     /* maximum of rows, and of columns */
+    MAREY__HEAT_CELLS = 1 << 22, /* maximum of their product */
     MAREY__HEAT_SAMPLED =
         256, /* lines that medians are taken from, where rows stand for several ranks */
-    MAREY__HEAT_NAMES = 255, /* that a cell can name; later ones are left out */
+    MAREY__HEAT_NAMES = 255, /* limit on names referenced by cells; later ones are dropped */
 };
 
-/* The longest iteration of those that it represents. */
+/* The longest of the iterations that it represents. */
 struct marey__heat_cell {
-    float ns;           /* 0: there is none */
+    float ns;           /* 0: none */
     uint32_t iteration; /* its place */
-    uint32_t name;      /* the range that made it longer than usual on its rank; 0: none did */
-    uint16_t member;    /* the how manieth rank of its row */
-    uint8_t extra;      /* by how much: 255 is all of it */
+    uint32_t name;      /* the range that explains its excess on its rank; 0: none */
+    uint16_t member;    /* index of the rank within its row */
+    uint8_t extra;      /* share of the range in the excess: 255 is all of it */
 };
 
-/* Cells in order, each of 1 << bin iterations; the first cell begins with iteration first << bin. */
+/* Cells in order, each of 1 << bin iterations; the first cell begins at iteration first << bin. */
 struct marey__heat_row {
     struct marey__heat_cell *cells;
     size_t n, cap;
@@ -38,25 +38,25 @@ struct marey__heat_row {
 };
 
 struct marey__heat {
-    size_t n_ranks, group; /* ranks of a row; a power of two, as iterations of a column are */
+    size_t n_ranks, group; /* ranks per row; a power of two, like iterations per column */
     size_t max_columns;
-    bool has_several; /* more than one rank: several processes may be one that was recorded again */
-    uint32_t *ordinals;   /* by process of the page: the how manieth rank it is; UINT32_MAX: none */
+    bool has_several;     /* more than one rank: several processes may be restarts of one */
+    uint32_t *ordinals;   /* by process of the page: its ordinal as a rank; UINT32_MAX: none */
     uint32_t *numbers;    /* by ordinal: the process */
-    pthread_mutex_t lock; /* guards what follows, while processes are walked */
+    pthread_mutex_t lock; /* guards the members below during the walks */
     struct marey__heat_row *rows;
     size_t n_rows;
-    struct marey__heat_row *sampled; /* lines of single ranks, where `group` is more than one */
+    struct marey__heat_row *sampled; /* lines of single ranks, if `group` is more than one */
     size_t n_sampled;
-    struct marey__names names; /* number 0 is none; texts lent by the recordings */
+    struct marey__names names; /* number 0 is none; texts borrowed from the recordings */
 };
 
-/* A process while it is walked. */
+/* A process during its walk. */
 struct marey__heat_line {
     struct marey__heat *heat;
     struct marey__process_walk *walk;
     uint32_t ordinal;
-    struct marey__heat_row row; /* names in it are those of the walk, plus one */
+    struct marey__heat_row row; /* its names are those of the walk, plus one */
     double *sums;               /* of earlier iterations, by name */
     double whole_sum;
     uint64_t n_before;
@@ -64,7 +64,10 @@ struct marey__heat_line {
 
 /* ---- rows ---- */
 
-/* Make it reach from cell `first` to before `end`, counted from iteration 0; new ones are empty. False on out of memory. */
+/*
+ * Extend it from cell `first` to before `end`, counted from iteration 0; new cells are empty. Returns false on out of
+ * memory.
+ */
 static bool cover(struct marey__heat_row *row, uint64_t first, uint64_t end)
 {
     if (row->n == 0)
@@ -83,7 +86,10 @@ static bool cover(struct marey__heat_row *row, uint64_t first, uint64_t end)
     return true;
 }
 
-/* Make cells stand for twice as many iterations. The longer cell of each pair stays. The first pair of the row may have only its second cell. */
+/*
+ * Merge pairs of cells, keeping the longer one; cells then represent twice as many iterations. The first pair may have
+ * only its second cell.
+ */
 static void halve_row(struct marey__heat_row *row)
 {
     const size_t is_odd = row->first % 2;
@@ -98,9 +104,9 @@ static void halve_row(struct marey__heat_row *row)
     row->bin++;
 }
 
-/* ---- who is in it ---- */
+/* ---- ranks ---- */
 
-/* Processes that load data for others have no row. */
+/* Data loader workers have no row. */
 static void number_ranks(struct marey__heat *heat, const struct marey__page *page)
 {
     const struct marey_process *first = NULL;
@@ -156,11 +162,11 @@ void marey__heat_destroy(struct marey__heat *heat)
 /*
  * ---- one rank's line ----
  *
- * Its iterations one after the other, and for those that took longer than the ones before the cause. Each iteration is seen
- * once, so what is typical is known only from those before.
+ * Its iterations in order, with the cause for those longer than the earlier ones. Each iteration is seen only
+ * once, so typical times come from earlier iterations.
  */
 
-enum { LEAST_BEFORE = 3 }; /* iterations that show what is typical */
+enum { LEAST_BEFORE = 3 }; /* iterations needed for typical times */
 
 bool marey__heat_line_begin(struct marey__heat *heat, struct marey__process_walk *walk,
                             size_t number, struct marey__heat_line **out)
@@ -187,7 +193,7 @@ void marey__heat_line_destroy(struct marey__heat_line *line)
     MAREY__FREE_ALL(line->row.cells, line->sums, line);
 }
 
-/* ---- what made it longer ---- */
+/* ---- causes ---- */
 
 static double extra_of(const struct marey__heat_line *line,
                        const struct marey__iteration *iteration, uint32_t name)
@@ -202,8 +208,8 @@ static bool is_wait(const struct marey__heat_line *line, uint32_t name)
 }
 
 /*
- * As for outliers: of those nearly as much longer as the most, the one that usually takes least. None where half of it is
- * waiting for others: they are the cause.
+ * As for outliers: among ranges within 10 % of the largest excess, choose the one with the least total. None if waiting
+ * explains half of it: the others are the cause.
  */
 static uint32_t find_longer(const struct marey__heat_line *line,
                             const struct marey__iteration *iteration, double by_ns, double *extra)
@@ -231,7 +237,7 @@ static uint32_t find_longer(const struct marey__heat_line *line,
     return found;
 }
 
-/* Only where it is longer by a tenth; the name is the walk's, plus one. */
+/* Only if it is longer by a tenth; the name is the walk's, plus one. */
 static void explain(const struct marey__heat_line *line, const struct marey__iteration *iteration,
                     double ns, struct marey__heat_cell *cell)
 {
@@ -262,7 +268,7 @@ bool marey__heat_line_take(struct marey__heat_line *line, const struct marey__it
         halve_row(&line->row);
     if (!cover(&line->row, place >> line->row.bin, (place >> line->row.bin) + 1))
         return false;
-    if (span->flags != 0) /* warm-up, or not whole: a column without a time */
+    if (span->flags != 0) /* warm-up, or incomplete: a column without a time */
         return true;
     const size_t column = (size_t)((place >> line->row.bin) - line->row.first);
     struct marey__heat_cell cell = {
@@ -282,7 +288,7 @@ bool marey__heat_line_take(struct marey__heat_line *line, const struct marey__it
 
 /* ---- lines merged into rows ---- */
 
-/* Names of the walk as the map numbers them. */
+/* Map names of the walk to the map's. */
 static bool name_cells(struct marey__heat *heat, struct marey__heat_line *line)
 {
     for (size_t i = 0; i < line->row.n; i++) {
@@ -298,7 +304,7 @@ static bool name_cells(struct marey__heat *heat, struct marey__heat_line *line)
     return true;
 }
 
-/* The longer of both, in every cell. */
+/* Keep the longer one in every cell. */
 static bool merge(struct marey__heat_row *into, struct marey__heat_row *from)
 {
     while (into->bin < from->bin)
@@ -314,7 +320,7 @@ static bool merge(struct marey__heat_row *into, struct marey__heat_row *from)
     return true;
 }
 
-/* Of rows that stand for several ranks, some single ranks besides, evenly spread: medians are those of single ones. */
+/* If rows represent several ranks, keep some single ranks, evenly spaced, because medians are those of single ranks. */
 static bool sample(struct marey__heat *heat, const struct marey__heat_line *line)
 {
     const size_t stride = (heat->n_ranks + MAREY__HEAT_SAMPLED - 1) / MAREY__HEAT_SAMPLED;
@@ -341,17 +347,17 @@ bool marey__heat_line_end(struct marey__heat_line *line)
 /*
  * ---- the map as bytes ----
  *
- * A plane for each byte of a cell's numbers, because planes of similar bytes compress well. Times are relative to the median
+ * One plane per byte of a cell's numbers, because planes of similar bytes compress well. Times are relative to the median
  * of their column, in steps of a hundredth.
  */
 
-#define STEPS 100.0 /* of e */
+#define STEPS 100.0 /* per factor e */
 enum { MIDDLE = 32768 };
 
 struct planes {
     size_t n_rows, n_columns, n_cells;
     size_t member_width, iteration_width;
-    uint8_t *bytes; /* n_cells of each plane: code low, code high, name, extra, member, iteration */
+    uint8_t *bytes; /* n_cells per plane: code low, code high, name, extra, member, iteration */
 };
 
 static size_t n_filled_rows(const struct marey__heat *heat)
@@ -372,7 +378,7 @@ static bool is_worth_it(const struct marey__heat *heat)
     return n_ranks >= 2;
 }
 
-/* Give all rows cells for as many iterations. */
+/* Give all rows the same number of iterations per cell. */
 static void align(struct marey__heat_row *rows, size_t n, uint32_t bin)
 {
     for (size_t i = 0; i < n; i++)
@@ -380,7 +386,7 @@ static void align(struct marey__heat_row *rows, size_t n, uint32_t bin)
             halve_row(&rows[i]);
 }
 
-/* From the first column that a row has to the last one. */
+/* The number of columns from the first to the last used one. */
 static size_t count_columns(const struct marey__heat *heat, uint64_t *first)
 {
     uint64_t end = 0;
@@ -393,7 +399,7 @@ static size_t count_columns(const struct marey__heat *heat, uint64_t *first)
     return (size_t)(end - *first);
 }
 
-/* All rows from one column to one, of as many iterations each. False on out of memory. */
+/* Give all rows the same columns. Returns false on out of memory. */
 static bool align_all(struct marey__heat *heat, uint32_t *bin, uint64_t *first, size_t *n_columns)
 {
     *bin = 0;
@@ -418,7 +424,7 @@ static bool align_all(struct marey__heat *heat, uint32_t *bin, uint64_t *first, 
 
 MAREY__ORDER(by_number, float, MAREY__UP_BY(*x, *y))
 
-/* Of each column, over single ranks; 0 where it is empty. False on out of memory. */
+/* Of each column, over single ranks; 0 if empty. Returns false on out of memory. */
 static bool find_medians(const struct marey__heat *heat, size_t n_columns, float *medians)
 {
     const bool is_sampled = heat->group > 1;
@@ -432,7 +438,7 @@ static bool find_medians(const struct marey__heat *heat, size_t n_columns, float
         for (size_t r = 0; r < n_rows; r++)
             if (c < rows[r].n && rows[r].cells[c].ns > 0)
                 values[n++] = rows[r].cells[c].ns;
-        for (size_t r = 0; n == 0 && r < heat->n_rows; r++) /* nobody that was sampled has it */
+        for (size_t r = 0; n == 0 && r < heat->n_rows; r++) /* no sampled rank has it */
             if (c < heat->rows[r].n && heat->rows[r].cells[c].ns > 0)
                 values[n++] = heat->rows[r].cells[c].ns;
         qsort(values, n, sizeof *values, by_number);

@@ -1,6 +1,6 @@
 /*
- * The index of the page, JSON: what was recorded, the tables of the summary, and where the events of each track lie. The
- * names that sites stand for are a text of their own, since there may be a million of them.
+ * The index of the page, JSON: the recordings, the tables of the summary, and the positions of each track's events. The
+ * names of sites are a separate text, because there may be a million.
  */
 #include "present/page/internal.h"
 
@@ -33,7 +33,7 @@ static bool is_empty(const struct marey__page_track *track)
            track->n_unfinished == 0;
 }
 
-/* Rows of a series that has names for them are there where they have something in them. */
+/* Named rows of a series are shown if they contain anything. */
 static bool is_shown(const struct marey__page_track *track, size_t row)
 {
     return track->labels == NULL || track->rows[row].first != NULL;
@@ -106,7 +106,7 @@ static void put_tracks(struct marey__buf *json, const struct marey__page *page)
 
 /* ---- processes ---- */
 
-/* The last word: "train.py" of "/usr/bin/python3 train.py"; of one that measured others, what it measured. */
+/* The last word: "train.py" of "/usr/bin/python3 train.py"; for a measuring process, its target. */
 static void put_process_name(struct marey__buf *json, const struct marey_process *info)
 {
     struct marey__buf name = {0};
@@ -159,7 +159,7 @@ static void put_processes(struct marey__buf *json, const struct marey__page *pag
     marey__page_close(json, "],");
 }
 
-/* ---- the whole ---- */
+/* ---- the index ---- */
 
 static void put_cost(struct marey__buf *json, const struct marey_cost *cost)
 {
@@ -214,7 +214,7 @@ static void put_site(struct marey__buf *json, const struct marey_site_info *site
                        site->category, site->file, site->line, site->color);
 }
 
-/* The sites of a process that its events have, as numbers of the names; 0 for the others. */
+/* The sites used by a process's events, as numbers of names; 0 for others. */
 static bool put_process_sites(struct marey__buf *json, const struct marey__page_process *process,
                               struct marey__names *names, struct marey__buf *sites,
                               struct marey__arena *keys)

@@ -35,7 +35,7 @@ void marey__page_put_start(struct marey__buf *json, const char *kind, const char
                        marey_version(), title);
 }
 
-/* Take the comma behind the last element back and close what was opened. */
+/* Remove the comma after the last element and close the bracket. */
 void marey__page_close(struct marey__buf *json, const char *bracket)
 {
     if (json->len > 0 && json->data[json->len - 1] == ',')
@@ -60,7 +60,7 @@ static void put_columns(struct marey__buf *json, const marey_table *table)
     marey__page_close(json, "],");
 }
 
-/* Of numbers of nanoseconds in all rows, for what is worked out from columns that are not whole. */
+/* Sums of nanosecond columns over all rows, for ratios of truncated tables. */
 static void put_sums(struct marey__buf *json, const marey_table *table)
 {
     marey__page_open(json, "sums", "{");

@@ -1,16 +1,16 @@
 /*
- * From chunks of events to text in the file, by threads beside those that walk. Each thread fills its own section;
- * a section that is full is compressed, written as base64, and is one block of the page.
+ * From chunks of events to text in the file, by threads beside the walking ones. Each thread fills its own section; a
+ * full section is compressed, written as base64, and is one block of the page.
  *
- * In a section a chunk is: how many events, the widths of its three columns in bytes, where its times begin; then gap,
- * value and id as planes, the lowest bytes of all events first. The gap is what lies between the end of the event before
- * and the begin of this one, less than nothing where they overlap; where values are not durations, between begins.
+ * Layout of a chunk in a section: the number of events, the widths of its three columns in bytes, its first time; then
+ * gap, value and id as planes, the lowest bytes of all events first. The gap is the time from the end of the previous
+ * event to the begin of this one, negative if they overlap; if values are not durations, the time between begins.
  */
 #include "codec/internal.h"
 #include "present/page/internal.h"
 
 enum {
-    SECTION_BYTES = 1 << 19, /* before compression, at least, but for the last of each thread */
+    SECTION_BYTES = 1 << 19, /* minimum before compression, except for the last of each thread */
     QUEUED_MAX = 64,         /* chunks */
     SPARE_MAX = 16,
     N_COLUMNS = 3,
@@ -19,31 +19,31 @@ enum {
 
 struct section {
     struct marey__buf raw;
-    struct marey__buf packed, text; /* kept for the next one */
-    size_t *ends; /* of the planes in `raw`: bytes of one sort, which are compressed by themselves */
+    struct marey__buf packed, text; /* reused for the next one */
+    size_t *ends; /* of the planes in `raw`: bytes of one kind are compressed separately */
     size_t n_ends, ends_cap;
     uint32_t number;
     bool has_number;
     uint32_t low[N_COLUMNS][MAREY__PAGE_CHUNK]; /* of each column, the lower half of its numbers, */
-    uint32_t high[N_COLUMNS][MAREY__PAGE_CHUNK]; /* and the upper one where there is any */
+    uint32_t high[N_COLUMNS][MAREY__PAGE_CHUNK]; /* and the upper half if needed */
 };
 
 struct marey__page_packer {
     int fd;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t has_chunks, has_room;
     struct marey__page_chunk *first, *last; /* queued */
     size_t n_queued;
-    struct marey__page_event *spare[SPARE_MAX]; /* room for MAREY__PAGE_CHUNK events each */
+    struct marey__page_event *spare[SPARE_MAX]; /* space for MAREY__PAGE_CHUNK events each */
     size_t n_spare;
     uint32_t n_sections;
     bool is_ending;
-    marey_status status; /* the first failure, and its sentence */
+    marey_status status; /* the first failure, and its message */
     char error[512];
     pthread_mutex_t writing; /* held while a block is written */
     pthread_t *threads;
     size_t n_threads;
-    struct section *own; /* for what no thread takes: there is none, or they have ended */
+    struct section *own; /* for chunks without a thread: there is none, or they have ended */
 };
 
 /* ---- failures ---- */
@@ -57,7 +57,7 @@ static void fail(struct marey__page_packer *packer, marey_status status)
     }
 }
 
-/* The status is spelled out so that analyzers know it. */
+/* The status is written out, for static analyzers. */
 static marey_status no_memory(void)
 {
     (void)marey__no_memory();
@@ -108,7 +108,7 @@ struct numbers {
     uint64_t of[N_COLUMNS];
 };
 
-/* An event as it is written; `last_end` is where the one before it ended, and then where it does. */
+/* An event as written; `last_end` is the end of the previous one, and is updated. */
 static inline struct numbers numbers_of(const struct marey__page_event *event, bool has_duration,
                                         uint64_t *last_end)
 {
@@ -118,7 +118,7 @@ static inline struct numbers numbers_of(const struct marey__page_event *event, b
     return (struct numbers){{((uint64_t)gap << 1) ^ sign, event->value, event->id}};
 }
 
-/* Gives all bits of each column together. Upper halves are rarely worth a store for each event. */
+/* Returns the bitwise OR of each column. Upper halves are rarely needed, so they are not stored here. */
 static struct numbers fill_low(struct section *s, const struct marey__page_chunk *chunk)
 {
     const bool has_duration = chunk->values == MAREY__PAGE_DURATIONS;
@@ -145,7 +145,7 @@ static void fill_high(struct section *s, const struct marey__page_chunk *chunk)
     }
 }
 
-/* Fill the columns; `widths` becomes how many bytes hold the largest number of each. */
+/* Fill the columns; `widths` are the bytes needed for the largest number of each. */
 static void fill_columns(struct section *s, const struct marey__page_chunk *chunk, uint8_t *widths)
 {
     const struct numbers all = fill_low(s, chunk);
@@ -161,7 +161,7 @@ static void put_plane(uint8_t *restrict to, const uint32_t *restrict values, siz
         to[i] = (uint8_t)(values[i] >> shift);
 }
 
-/* Planes of few bytes share codes with what comes before them: codes of their own would be longer than they are. */
+/* Short planes share compression codes with preceding ones: codes of their own would be longer than the planes. */
 static bool put_columns(struct section *s, const struct marey__page_chunk *chunk,
                         const uint8_t *widths)
 {
@@ -192,7 +192,7 @@ static bool put_chunk(struct section *s, struct marey__page_chunk *chunk)
     return put_columns(s, chunk, header + 4);
 }
 
-/* The memory of a whole chunk is used again: it is in a cache still, and the system need not clear it. */
+/* Reuse the memory of a whole chunk: it is still cached, and the system need not clear it. */
 static void leave_events(struct marey__page_packer *packer, struct marey__page_chunk *chunk)
 {
     pthread_mutex_lock(&packer->lock);
@@ -239,7 +239,7 @@ static void free_section(struct section *s)
     MAREY__FREE_ALL(s->ends, s);
 }
 
-/* The next chunk; NULL when none comes any more. */
+/* The next chunk; NULL at the end. */
 static struct marey__page_chunk *next_chunk(struct marey__page_packer *packer)
 {
     MAREY__HOLD(&packer->lock);
@@ -263,7 +263,7 @@ static void *work(void *arg)
     for (struct marey__page_chunk *chunk; (chunk = next_chunk(packer)) != NULL;)
         if (status == MAREY_OK)
             status = pack(packer, s, chunk);
-    /* After a failure chunks are taken and left, so that nobody waits. */
+    /* After a failure chunks are taken and dropped, so that no thread waits. */
     if (status == MAREY_OK)
         status = finish_section(packer, s);
     if (status != MAREY_OK)
@@ -310,7 +310,7 @@ marey_status marey__page_packer_start(int fd, size_t n, struct marey__page_packe
         marey__page_packer_free(packer);
         return no_memory();
     }
-    /* Those that cannot be had are done without. */
+    /* Continue with fewer threads if some cannot be created. */
     while (packer->n_threads < n &&
            pthread_create(&packer->threads[packer->n_threads], NULL, work, packer) == 0)
         packer->n_threads++;

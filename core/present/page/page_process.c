@@ -1,10 +1,7 @@
-/*
- * A process of the page, from before its first event to behind its last: what is listened to, iterations, and what is
- * known only at the end.
- */
+/* A process of the page, from its first event to its end: callbacks, iterations, and data known only at the end. */
 #include "present/page/internal.h"
 
-/* Iterations times names whose times are kept; beyond, the series show only whole iterations. */
+/* Limit on iterations times names; beyond, the series show only whole iterations. */
 enum { MAX_SERIES = 1 << 22 };
 
 /* ---- iterations, epochs, phases ---- */
@@ -17,7 +14,7 @@ static bool add_to_series(struct marey__page_process *process, size_t row_number
     return row != NULL && marey__page_row_add(process->page, row, &event);
 }
 
-/* The whole iteration, then what ran in it; names are numbered as the walk does, behind the whole. */
+/* The whole iteration, followed by its names, numbered as in the walk plus one. */
 static bool add_iteration(struct marey__page_process *process,
                           const struct marey__iteration *iteration)
 {
@@ -61,7 +58,7 @@ static bool on_span(void *ctx, const struct marey__span *span,
            take_stats(process, span, iteration);
 }
 
-/* What the rows of the series are about, while the walk's names are there. */
+/* Label the rows of the series, while the walk's names exist. */
 static bool label_series(struct marey__page_process *process)
 {
     static const char whole[] = MAREY__WHOLE_ITERATION;
@@ -129,7 +126,7 @@ marey_status marey__page_begin_process(void *ctx, struct marey__process_walk *wa
     struct marey__page_process *process = &page->processes[number];
     name_process(page, process, walk);
     MAREY__TRY_MEMORY(prepare(process));
-    /* Of many, lines were made when all were walked. */
+    /* With many ranks, lines were made during the first walk. */
     if (!page->has_many && !marey__heat_line_begin(page->heat, walk, number, &process->line))
         return marey__no_memory();
     apply_filter(process, page->wants.filter);
@@ -182,9 +179,9 @@ void marey__page_process_fini(struct marey__page_process *process)
 
 /*
  * ---- a page of many ranks ----
- * Their events would make it larger than a browser opens, so all are read for the tables and the
- * heat map, and then some once more for the timeline: the slowest, the fastest, one in the middle, the first, and those
- * that had the longest single iterations.
+ * All their events would be too large for a browser, so all are read for the tables and the
+ * heat map, and then some again for the timeline: the slowest, the fastest, a median one, the first, and those
+ * with the longest single iterations.
  */
 
 enum { N_SLOWEST = 8, N_FASTEST = 2, N_LONGEST = 4 };
@@ -211,7 +208,7 @@ marey_status marey__page_end_rank(void *ctx, struct marey__process_walk *walk, s
     return done ? MAREY_OK : marey__no_memory();
 }
 
-/* The process that a row of a table is about; UINT32_MAX: none, as of a worker. */
+/* The process of a table row; UINT32_MAX: none, as for a worker. */
 static uint32_t find_process(const struct marey__page *page, const marey_table *table, size_t row)
 {
     const struct marey_cell rank = marey__cell_of(table, row, "rank"),
@@ -235,7 +232,7 @@ static void choose(struct marey__page *page, uint32_t process)
         page->chosen[page->n_chosen++] = process;
 }
 
-/* Those with the longest iterations, against what is usual on their rank. */
+/* Those with the longest iterations relative to their rank's typical time. */
 static void choose_longest(struct marey__page *page)
 {
     const marey_table *outliers = page->summary->tables[MAREY__TABLE_OUTLIERS];

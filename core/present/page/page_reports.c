@@ -1,4 +1,4 @@
-/* Tables of the registered analyses: which of them the page has, and where, is in the entry of each. */
+/* Tables of the registered analyses; the entry of each selects the tables of the page. */
 #include "present/page/internal.h"
 
 static bool is_there(const struct marey__page *page, const struct marey__analysis *analysis)
@@ -36,7 +36,7 @@ static marey_status make(struct marey__page *page, const struct marey__analysis 
         marey_report_destroy(*out);
         *out = NULL;
     }
-    return status == MAREY_EFORMAT ? MAREY_OK : status; /* nothing after all */
+    return status == MAREY_EFORMAT ? MAREY_OK : status; /* no data after all */
 }
 
 marey_status marey__page_make_reports(struct marey__page *page)

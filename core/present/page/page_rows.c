@@ -1,4 +1,4 @@
-/* Rows and tracks of the page: events go in one by one and leave in chunks. */
+/* Rows and tracks of the page: events are added one by one and leave in chunks. */
 #include "present/page/internal.h"
 
 /* ---- rows ---- */
@@ -32,7 +32,7 @@ static void hand_over(struct marey__page *page, struct marey__page_row *row)
     marey__page_packer_take(page->packer, chunk);
 }
 
-/* A row of few events takes little, one that has filled a chunk is given the whole next one. */
+/* Start small; a row that has filled a chunk gets a full-size next one. */
 bool marey__page_row_grow(struct marey__page *page, struct marey__page_row *row)
 {
     if (row->n == MAREY__PAGE_CHUNK)
@@ -55,7 +55,7 @@ bool marey__page_row_add(struct marey__page *page, struct marey__page_row *row,
 {
     const uint64_t last_start_ns = row->last_start_ns;
     if (row->values == MAREY__PAGE_NUMBERS)
-        row->last_start_ns = 0; /* any order will do */
+        row->last_start_ns = 0; /* any order is allowed */
     if (!marey__page_row_put(page, row, event->start_ns, event->value, event->id))
         return false;
     const uint64_t start_ns = row->last_start_ns;
@@ -65,7 +65,7 @@ bool marey__page_row_add(struct marey__page *page, struct marey__page_row *row,
     return true;
 }
 
-/* Hand over what is left. */
+/* Queue the remaining events. */
 static void finish_row(struct marey__page *page, struct marey__page_row *row)
 {
     if (row->n != 0)
@@ -95,7 +95,7 @@ struct marey__page_row *marey__page_track_grow(struct marey__page_track *track, 
     return &track->rows[i];
 }
 
-/* Of all that was added, also where it is still to be drawn together. */
+/* Of everything added, including ranges still to be merged. */
 static uint64_t end_of(const struct marey__page_row *row)
 {
     const uint64_t end_ns = row->shorts != NULL && row->shorts->n != 0 ? row->shorts->end_ns : 0;
@@ -107,7 +107,7 @@ struct marey__page_row *marey__page_free_row(struct marey__page_track *track, ui
     size_t i = 0;
     while (i < track->n_rows && end_of(&track->rows[i]) > start_ns)
         i++;
-    /* Beyond, they are drawn over one another. */
+    /* Deeper ones are drawn over one another. */
     return marey__page_track_row(track, MAREY__MIN(i, (size_t)MAREY__PAGE_DEPTH - 1));
 }
 
@@ -140,16 +140,16 @@ void marey__page_track_fini(struct marey__page_track *track)
 /*
  * ---- short ranges merged ----
  *
- * For a page of a recording with more ranges than a browser opens. Short ones that follow one another on a row, ranges of a
- * thread or work of a stream, become one event, whose id is beyond those of sites by as many as it represents. They only
- * look different after zooming in far, and then the page shows how many they are.
+ * For recordings with more ranges than a browser can handle. Successive short ranges of a
+ * thread, or work of a stream, become one event, whose id is the number of sites plus the number of ranges. They
+ * look different only after zooming in far, and then the page shows their number.
  */
 
 enum {
     DEFAULT_MOST = 10000000,
     LOOK_EVERY = 1 << 12, /* words */
     FIRST_BOUND_NS = 1,
-    WORDS_OF_RANGE = 2, /* its begin and end; of work there are more */
+    WORDS_OF_RANGE = 2, /* begin and end; work has more */
 };
 #define LAST_BOUND_NS (UINT64_C(1) << 50) /* two weeks */
 
@@ -178,7 +178,7 @@ void marey__page_thin_init(struct marey__page_process *process)
     thin->next_look = LOOK_EVERY;
 }
 
-/* Look at how many were kept, and move the bound. */
+/* Check how many were kept, and adapt the bound. */
 static void look(struct marey__page_thinning *thin)
 {
     const double due = (double)LOOK_EVERY * (double)thin->n_most / (double)thin->n_expected;
@@ -206,7 +206,7 @@ bool marey__page_thin_flush(struct marey__page_process *process, struct marey__p
     return marey__page_row_add(process->page, row, &shorts->first);
 }
 
-/* One below the bound. */
+/* Merge one below the bound. */
 static bool merge(struct marey__page_process *process, struct marey__page_row *row,
                   const struct marey__page_event *event)
 {

@@ -1,20 +1,20 @@
 /*
- * Events of a process on their way from the summary's walk to rows of the page. A range goes to the row of its depth
- * when it ends. Within a row begins are then in order: what ends later at the same depth was on the stack above the
- * earlier one, or began after it.
+ * Adds events from the summary's walk to rows of the page. A range goes to the row of its depth when it ends. Begins
+ * within a row are then ordered: a range that ends later at the same depth was on the stack above the earlier one, or
+ * began after it.
  */
 #include "present/export/export_walk.h"
 #include "present/page/internal.h"
 
 /*
- * ---- what events carry besides a name and times ----
+ * ---- data of events besides names and times ----
  *
- * Payloads, arguments, communication, copies and launches are texts of the process, each a JSON value. A track has a row with
- * one entry for each, with the begin and the site of the event; the value is where its text begins. Launches and flows are
- * rows as well, with a correlation or an id for their value, by which the page finds the other end.
+ * Payloads, arguments, communication, copies and launches are texts of the process, each a JSON value. A track has a row
+ * with an entry for each, with the begin and site of the event; the value is the offset of its text. Launches and flows are
+ * rows as well, with a correlation or id as their value, by which the page finds the other end.
  */
 
-/* Texts of a process at most: arguments of every operator may be larger than all else. What comes later is counted. */
+/* Limit on texts of a process: arguments of every operator may be larger than all else. Later ones are counted. */
 enum { MAX_TEXTS = 16 << 20 };
 
 static bool add_event(struct marey__page_process *process, struct marey__page_row *row, uint64_t ns,
@@ -24,7 +24,7 @@ static bool add_event(struct marey__page_process *process, struct marey__page_ro
     return marey__page_row_add(process->page, row, &event);
 }
 
-/* A text for the event that begins at `ns`; it was put behind what the process has, from `at` on. */
+/* Record the text at offset `at` for the event that begins at `ns`. */
 static bool add_text(struct marey__page_process *process, struct marey__page_track *track,
                      uint64_t ns, uint32_t site, size_t at)
 {
@@ -78,7 +78,7 @@ static bool add_calls(struct marey__page_process *process, struct marey__page_tr
     return add_text(process, track, frame->start_ns, site, at);
 }
 
-/* Arguments come as a JSON object from the tool that made the trace; anything else becomes a text. */
+/* Arguments are a JSON object from the tool that made the trace; anything else becomes a text. */
 static void put_arguments(struct marey__buf *texts, const uint64_t *words)
 {
     const size_t room = (marey_record_length(words[0]) - 2) * sizeof words[0];
@@ -117,7 +117,7 @@ static bool add_about_text(struct marey__page_process *process, struct marey__pa
     return add_text(process, track, ns, site, at);
 }
 
-/* A text that many events share is stored once, by a key of `len` bytes; `put` writes it. */
+/* A text shared by many events is stored once, under a key of `len` bytes; `put` writes it. */
 static bool add_shared_text(struct marey__page_process *process, struct marey__page_track *track,
                             uint64_t ns, uint32_t site, const void *key, size_t len,
                             void (*put)(struct marey__page_process *process, const void *key))
@@ -204,7 +204,7 @@ static struct marey__page_track *track_of(struct marey__page_process *process,
     return &process->lanes[lane->stack.info->lane];
 }
 
-/* ---- what ends ---- */
+/* ---- ends ---- */
 
 static bool on_call(void *ctx, const struct marey__lane_walk *lane,
                     const struct marey__frame *frame, uint64_t end_ns)
@@ -233,7 +233,7 @@ static bool on_call(void *ctx, const struct marey__lane_walk *lane,
     return marey__page_thin_add(process, row, &event, 2);
 }
 
-/* A range at `depth` whose end is not known. */
+/* A range at `depth` with an unknown end. */
 static bool add_unfinished(struct marey__page_process *process, struct marey__page_track *track,
                            const struct marey__frame *frame, size_t depth, bool is_lost,
                            uint64_t last_ns)
@@ -259,7 +259,7 @@ static bool on_cut(void *ctx, const struct marey__lane_walk *lane, const struct 
     return add_unfinished(process, track_of(process, lane), frame, lane->stack.n_open, true, last_ns);
 }
 
-/* Events are missing between the last one known and `ns`; `n` of them, 0 unknown. */
+/* Events are missing between the last one and `ns`; `n` of them, 0 unknown. */
 static bool on_gap(void *ctx, const struct marey__lane_walk *lane, uint64_t ns, uint64_t n)
 {
     struct marey__page_process *process = ctx;
@@ -275,11 +275,11 @@ bool marey__page_end_lane(struct marey__page_process *process, const struct mare
     for (size_t i = 0; i < lane->stack.n_open && i < MAREY__PAGE_DEPTH; i++)
         if (!add_unfinished(process, track, &lane->stack.open[i], i, false, last_ns))
             return false;
-    /* Without an event after the gap it goes on to the end. */
+    /* A gap without later events extends to the end. */
     return !lane->is_blind || on_gap(process, lane, last_ns, 0);
 }
 
-/* ---- points in time ---- */
+/* ---- points ---- */
 
 static bool on_mark(void *ctx, const struct marey__lane_walk *lane, uint32_t site, uint64_t ns)
 {
@@ -305,7 +305,7 @@ static bool add_counter(struct marey__page_process *process, const uint64_t *wor
     return add_event(process, row, ns, words[2], site);
 }
 
-/* ---- what overlaps ---- */
+/* ---- overlapping events ---- */
 
 static bool add_async(struct marey__page_process *process, const struct marey__async_half *begin,
                       uint64_t duration_ns)
@@ -358,7 +358,7 @@ static bool add_gpu_work(struct marey__page_process *process, const struct marey
     if (process->thin.below_ns == 0)
         return marey__page_row_add(process->page, row, &event) &&
                add_work_details(process, track, words, ns, event.id);
-    /* Short ones have no details: nearly all of them are drawn as one with others. */
+    /* Short ones have no details, because nearly all of them are merged. */
     return marey__page_thin_add(process, row, &event, marey_record_length(words[0])) &&
            (event.value < process->thin.below_ns ||
             add_work_details(process, track, words, ns, event.id));
@@ -408,7 +408,7 @@ bool marey__page_place_asyncs(struct marey__page_process *process)
     return true;
 }
 
-/* Async ranges that never ended: in a row of their own each, as far as is known of them. */
+/* Async ranges that never ended: each in a separate row, as far as known. */
 bool marey__page_add_open_asyncs(struct marey__page_process *process)
 {
     struct marey__page_track *track = &process->async;
@@ -430,7 +430,7 @@ bool marey__page_add_open_asyncs(struct marey__page_process *process)
     return true;
 }
 
-/* Arguments and communication are about the range begun last. */
+/* Arguments and communication describe the range begun last. */
 static bool add_about(struct marey__page_process *process, const struct marey__lane_walk *lane,
                       const uint64_t *words)
 {

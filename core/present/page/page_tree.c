@@ -1,6 +1,6 @@
 /*
- * A call tree with more rows than a page takes: the heaviest stay, and below each of them that has lost children one
- * row stands for these, with their number and their time. So widths in the flame graph still add up.
+ * Reduces a call tree with too many rows for a page: the heaviest stay, and below each row with omitted children one
+ * row stands for these, with their number and total time. Widths in the flame graph then still add up.
  */
 #include <assert.h>
 
@@ -8,12 +8,12 @@
 
 #define NO_PARENT SIZE_MAX
 
-/* Columns of the table, as summary_report.c has them. */
+/* Columns of the table, as in summary_report.c. */
 enum { DEPTH, NAME, COUNT, TOTAL_NS, SELF_NS, SHARE, N_COLUMNS };
 static_assert((int)N_COLUMNS == (int)MAREY__N_TREE_COLUMNS, "the tree has other columns");
 
 struct others {
-    uint64_t n; /* rows, with all below them */
+    uint64_t n; /* rows, including their descendants */
     uint64_t count, total_ns;
     double share;
 };
@@ -22,10 +22,10 @@ struct reduction {
     const marey_table *tree;
     size_t n;
     size_t *parents;
-    uint64_t *weights; /* what it or anything below it takes: never more than its parent's */
+    uint64_t *weights; /* its total, or a descendant's if larger: never more than its parent's */
     uint64_t *sorted;
     uint8_t *is_kept;
-    struct others *others; /* by the parent's row; the last is of those without a parent */
+    struct others *others; /* by the parent's row; the last is for rows without a parent */
 };
 
 static uint64_t cell(const struct reduction *r, size_t row, size_t column)
@@ -33,7 +33,7 @@ static uint64_t cell(const struct reduction *r, size_t row, size_t column)
     return marey_table_cell(r->tree, row, column).as.u64;
 }
 
-/* Rows are depth first. A parent whose own time is not known, having no end, is worth what is below it. */
+/* Rows are depth first. A parent without an own time, because it has no end, weighs as much as its descendants. */
 static void find_weights(struct reduction *r, size_t *path)
 {
     for (size_t i = 0; i < r->n; i++) {
@@ -49,7 +49,7 @@ static void find_weights(struct reduction *r, size_t *path)
 
 MAREY__ORDER(heaviest_first, uint64_t, MAREY__UP_BY(*y, *x))
 
-/* Of equals the first stay, and parents come before their children: each row that stays has a parent that does. */
+/* Of equal rows the first ones stay, and parents come before their children: the parent of a kept row is kept. */
 static void choose(struct reduction *r, size_t n_most)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -67,7 +67,7 @@ static void choose(struct reduction *r, size_t n_most)
 
 static void add_up_others(struct reduction *r)
 {
-    size_t top = r->n; /* the parent of the topmost row left out on this path */
+    size_t top = r->n; /* the parent of the topmost omitted row on this path */
     for (size_t i = 0; i < r->n; i++) {
         if (r->is_kept[i])
             continue;
@@ -106,7 +106,7 @@ static size_t put_others(marey_table *out, const struct others *others, uint64_t
     return 1;
 }
 
-/* Rows left out come after their siblings; returns how many rows represent others. */
+/* Rows for omitted ones come after their siblings; returns how many there are. */
 static size_t put_rows(marey_table *out, const struct reduction *r, size_t *path)
 {
     size_t depth = 0, n_others = 0; /* rows on the path */

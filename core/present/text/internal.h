@@ -1,9 +1,9 @@
 /*
- * text: reports as people read them in a terminal, and as JSON.
+ * text: reports as text for a terminal, and as JSON.
  *
  *   stacks_*_out.c, stack_groups.c   `marey stacks`
  *
- * Tables are drawn by present/draw. Analyses with an entry in report/registry.c have their text in their own folder.
+ * Tables are drawn by present/draw. Registered analyses (report/registry.c) have their text in their own folder.
  *
  * Input: reports of analyze/. Output: text or JSON on a stream.
  */
@@ -20,12 +20,12 @@ struct marey__stack_member {
     const struct marey_samples_seen *seen;
     const struct marey_samples_thread *thread;
     const struct marey_samples_process *process;
-    bool leads; /* the main thread of a rank; without ranks, of a process that none of the others started */
+    bool leads; /* the main thread of a rank; without ranks, of a process not started by any of the others */
 };
 
 struct marey__stack_group {
-    uint32_t stack, shared; /* `shared`: outer frames that the majority has as well */
-    const struct marey__stack_member *members; /* those that lead first, then by rank, pid and tid */
+    uint32_t stack, shared;                    /* `shared`: outer frames shared with the majority */
+    const struct marey__stack_member *members; /* leading ones first, then by rank, pid and tid */
     size_t n, n_leading;
     bool is_majority;
 };
@@ -34,11 +34,11 @@ struct marey_stack_groups {
     const struct marey_sampler_stacks *stacks;
     struct marey__stack_member *members;
     size_t n_members, n_leading;
-    struct marey__stack_group *groups; /* most that lead first, then most threads */
+    struct marey__stack_group *groups; /* most leading threads first, then most threads */
     size_t n_groups;
 };
 
-/* PY_VERSION_HEX as people write it. Of versions before 3.11 the last part is not known, nor the release level: 3.8. */
+/* PY_VERSION_HEX in readable form. For versions before 3.11 only major and minor are known: 3.8. */
 static inline void marey__put_python_version(struct marey__buf *to, uint32_t hex)
 {
     marey__buf_printf(to, "%u.%u", hex >> 24, hex >> 16 & 255);

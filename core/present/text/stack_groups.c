@@ -1,10 +1,10 @@
 /*
- * Equal stacks have equal numbers in a store, whatever process they are of. So a group is a run of equal numbers, and what
- * two stacks share is their nearest common ancestor in the store's tree.
+ * Groups equal stacks. They have equal numbers in a store, in all processes, so a group is a run of equal numbers; the
+ * shared part of two stacks is their nearest common ancestor in the store's tree.
  */
 #include "present/text/internal.h"
 
-/* ---- who leads ---- */
+/* ---- leading threads ---- */
 
 static const struct marey_samples_process *process_at(const struct marey_sampler_stacks *stacks,
                                                       size_t i)
@@ -20,7 +20,7 @@ static bool has_ranks(const struct marey_sampler_stacks *stacks)
     return false;
 }
 
-/* Workers of data loaders have the rank of who started them; a launcher has none. */
+/* Data loader workers have the rank of their parent; a launcher has none. */
 static bool leads(const struct marey_sampler_stacks *stacks,
                   const struct marey_samples_process *process, bool are_ranks)
 {
@@ -80,7 +80,7 @@ static void divide(struct marey_stack_groups *groups)
 
 /* ---- the majority and the others ---- */
 
-/* How many outer frames two stacks have in common. */
+/* The number of common outer frames of two stacks. */
 static uint32_t shared_frames(const marey_samples *samples, uint32_t a, uint32_t b)
 {
     struct marey_samples_stack p = marey_samples_get_stack(samples, a),

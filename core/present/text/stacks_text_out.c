@@ -1,5 +1,5 @@
 /*
- * The stacks of many threads for people:
+ * The stacks of many threads as text:
  *
  *   7 of 8 main threads, the majority: ranks 0-2, 4-7; waiting: futex
  *       all_reduce (torch/distributed/distributed_c10d.py:2810)
@@ -26,9 +26,9 @@ static void put_name(struct writer *writer, const char *name, size_t width)
     marey__text_put(&writer->lines.line, name, strlen(name), width);
 }
 
-/* ---- who ---- */
+/* ---- owners ---- */
 
-/* "ranks 0-2, 4-7", of members that are in order of their ranks. */
+/* "ranks 0-2, 4-7", from members sorted by rank. */
 static void put_ranks(struct marey__buf *line, const struct marey__stack_member *members, size_t n)
 {
     const char *separator = " ";
@@ -102,7 +102,7 @@ static bool is_same_state(const struct marey__stack_member *a, const struct mare
            (!waits || a->seen->wait == b->seen->wait);
 }
 
-/* One state where all have it, else each with how many have it. */
+/* One state if all have the same, else each with its count. */
 static void put_states(struct marey__buf *line, const struct marey__stack_group *group)
 {
     const char *separator = "; ";
@@ -178,7 +178,7 @@ static marey_status put_frames(struct writer *writer, const struct marey__stack_
     return MAREY_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- all stacks ---- */
 
 static marey_status put_group(struct writer *writer, const struct marey__stack_group *group)
 {

@@ -14,29 +14,29 @@
 #include "present/export/export_walk.h"
 #include "present/export/perfetto/perfetto_proto.h"
 
-/* A site's begin as it goes into a packet: a whole track_event field, copied with three moves. */
+/* A site's begin as a complete track_event field of a packet, copied with three moves. */
 #define BEGIN_ROOM 24
 struct site_bytes {
     uint8_t begin[BEGIN_ROOM];
-    uint64_t counter_uuid; /* of the counter track of this name; 0: not declared yet */
+    uint64_t counter_uuid; /* of the counter track with this name; 0: not declared yet */
     uint8_t begin_len;
 };
 
-/* Where the event type is in `begin`: after the field's tag and length and its own tag. */
+/* Offset of the event type in `begin`: after the field's tag, its length and its own tag. */
 #define BEGIN_TYPE_AT 3
 
 /*
- * Each lane writes its own packet sequence: deltas of time and interned names hold within a
- * sequence. Grows with the sites the lane meets, hence one block that marey__realloc may move.
+ * Each lane writes its own packet sequence: time deltas and interned names are valid within a
+ * sequence. Grows with the lane's sites, so it is one block that marey__realloc may move.
  */
 #define HEAD_ROOM 8
 struct sequence {
-    uint64_t clock_ns;       /* of the packet written last */
+    uint64_t clock_ns;       /* of the last packet */
     uint8_t head[HEAD_ROOM]; /* sequence id and flags, the same in every packet */
     uint8_t head_len;
     uint32_t id;
-    uint32_t n_rows;  /* of a stream: tracks it has */
-    uint32_t n_known; /* sites that have a bit in `known` */
+    uint32_t n_rows;  /* tracks of a stream */
+    uint32_t n_known; /* sites with a bit in `known` */
     uint64_t known[]; /* by site: its name is in this sequence's interned data */
 };
 
@@ -45,7 +45,7 @@ static inline bool sequence_knows(const struct sequence *sequence, uint32_t slot
     return slot < sequence->n_known && (sequence->known[slot / 64] >> (slot % 64) & 1) != 0;
 }
 
-/* Unique among the tracks of the file. A handle or a name is mixed with its process. */
+/* Unique among the tracks of the file. A handle or name is hashed with its process. */
 static inline uint64_t process_uuid(const struct marey__export *x)
 {
     return ((uint64_t)x->process_number + 1) << 32;
@@ -60,13 +60,13 @@ uint64_t marey__perfetto_async_uuid(const struct marey__export *x, uint64_t hand
 
 /* ---- perfetto_tracks.c ---- */
 
-/* A packet with one message, built in x->texts. Close writes it. */
+/* A packet with one message, built in x->texts; closing writes it. */
 struct marey__perfetto_message {
     size_t packet, message;
 };
 struct marey__perfetto_message marey__perfetto_open(struct marey__export *x, uint32_t sequence_id,
                                                     uint32_t field);
-/* With `ns` on the trace's clock, for messages that use names of the sequence; NULL: of no lane. */
+/* With `ns` on the trace's clock, for messages that use names of the sequence; NULL: no lane. */
 #define MAREY__PERFETTO_NO_TIME UINT64_MAX
 struct marey__perfetto_message marey__perfetto_open_at(struct marey__export *x,
                                                        const struct sequence *sequence, uint64_t ns,
@@ -85,16 +85,16 @@ marey_status marey__perfetto_batch(struct marey__export *x, struct marey__export
 bool marey__perfetto_lane(struct marey__export *x, struct marey__export_lane *lane);
 /* Its interned number. */
 uint32_t marey__perfetto_iid(uint32_t slot);
-/* Put the site's name, category and place into the sequence's interned data. */
+/* Add the site's name, category and place to the sequence's interned data. */
 void marey__perfetto_intern(struct marey__export *x, struct marey__export_lane *lane, uint32_t slot);
-/* Declare the counter track of a site, once; the async track of a handle. */
+/* Declare the counter track of a site, once; or the async track of a handle. */
 uint64_t marey__perfetto_counter(struct marey__export *x, uint32_t slot);
 void marey__perfetto_async(struct marey__export *x, uint32_t slot, uint64_t uuid);
 
 /* A track below the process. */
 void marey__perfetto_child_track(struct marey__export *x, uint64_t uuid, const char *name,
                                  size_t len, bool is_counter);
-/* The number of a flow; `site` is its name, NULL for that of a launch to its work. */
+/* The number of a flow; `site` is its name, NULL for a launch and its work. */
 uint64_t marey__perfetto_flow_id(const struct marey__export *x, const struct marey_site_info *site,
                                  uint64_t id);
 
@@ -104,12 +104,12 @@ void marey__perfetto_work(struct marey__export *x, struct marey__export_lane *la
                           const struct marey__stream_work *work);
 void marey__perfetto_flow(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                           const uint64_t *words);
-/* The fields of a stream's track, and the track above it. */
+/* The fields of a stream's track, and its parent track. */
 void marey__perfetto_stream_track(struct marey__export *x, const struct marey__export_lane *lane,
                                   uint32_t row);
 void marey__perfetto_device(struct marey__export *x, int32_t device);
 
-/* The field by which a range says that it launched work. */
+/* The field that marks a range as having launched work. */
 void marey__perfetto_submits(const struct marey__export *x, struct marey__buf *buf,
                              uint64_t correlation);
 static inline bool marey__perfetto_is_native(const struct marey__export *x)
@@ -119,16 +119,16 @@ static inline bool marey__perfetto_is_native(const struct marey__export *x)
 
 /* ---- perfetto_details.c ---- */
 
-/* The prepared fields of a site behind its type: name, category, place. */
+/* The prepared fields of a site after its type: name, category, place. */
 void marey__perfetto_site(struct marey__export *x, uint32_t slot);
-/* Annotations of the event that is open. */
+/* Annotations of the open event. */
 void marey__perfetto_annotate(struct marey__buf *buf, const char *name,
                               const struct marey__payload *payload);
 void marey__perfetto_annotate_true(struct marey__buf *buf, const char *name);
 void marey__perfetto_annotate_count(struct marey__buf *buf, const char *name, uint64_t count);
-/* A JSON object: an annotation for each entry. */
+/* A JSON object: an annotation for each member. */
 void marey__perfetto_arguments(struct marey__buf *buf, const char *text, size_t len);
-/* What the payload's records say, those from word `from` on. */
+/* Annotations from the payload's records, from word `from` on. */
 void marey__perfetto_records(struct marey__export *x, const struct marey__payload *payload,
                              uint32_t from);
 /* The arrow between a launch and its work; one end of a flow. */

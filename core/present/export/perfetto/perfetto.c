@@ -1,20 +1,20 @@
 /*
- * Events as Perfetto packets, some 14 bytes each:
+ * Events as Perfetto packets, about 14 bytes each:
  *
  *   0a LEN                    a packet of the trace
  *      40 DELTA               nanoseconds since the sequence's last packet
- *      50 SEQUENCE 68 02      whose deltas and interned names these are; the same for a whole lane
+ *      50 SEQUENCE 68 02      the sequence of deltas and interned names; the same for a whole lane
  *      5a LEN 48 TYPE 50 NAME 18 CATEGORY 90 02 PLACE; the same for all begins of a site
  *
- * Everything behind DELTA is prepared and copied; a range's end needs no name. What is rarer than a
- * range (payloads, counters, async ranges) is put together field by field.
+ * Everything after DELTA is prepared and copied; a range's end needs no name. Events rarer than
+ * ranges (payloads, counters, async ranges) are built field by field.
  */
 #include "present/export/perfetto/internal.h"
 
 static const uint8_t end_bytes[4] = {PACKET_TRACK_EVENT << 3 | PB_BYTES, 2,
                                      EVENT_TYPE << 3 | PB_VARINT, TYPE_END};
 
-/* The low 28 bits of `value` with a zero bit above each seven of them. */
+/* The low 28 bits of `value` with a zero bit after every seven bits. */
 static inline uint32_t spread_sevens(uint32_t value)
 {
     return (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x1fc000) << 2 |
@@ -22,8 +22,8 @@ static inline uint32_t spread_sevens(uint32_t value)
 }
 
 /*
- * A varint without a loop for what is below a quarter of a second; may store up to 4 bytes more
- * than it takes.
+ * A varint, without a loop for deltas below a quarter of a second; may store up to 4 bytes more
+ * than its length.
  */
 static inline uint8_t *put_delta(uint8_t *p, uint64_t delta)
 {
@@ -36,7 +36,7 @@ static inline uint8_t *put_delta(uint8_t *p, uint64_t delta)
     return p + len;
 }
 
-/* A packet up to its body; `*len` is where its length goes once it is known, in one byte. */
+/* A packet up to its body; `*len` is the position of its one-byte length, to be set later. */
 static inline uint8_t *put_head(struct marey__export *x, struct sequence *sequence, uint64_t ns,
                                 uint8_t **len)
 {
@@ -101,7 +101,7 @@ static inline void on_mark(struct marey__export *x, struct marey__export_lane *l
     put_named(x, lane, ns, site, TYPE_INSTANT, payload);
 }
 
-/* Records about a range after its begin go to its end, and a note where its end was lost. */
+/* Records about a range after its begin are written at its end, with a note if the end was lost. */
 static void put_end_with(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                          const struct marey__payload *payload, bool is_cut)
 {
@@ -185,8 +185,7 @@ marey_status marey__perfetto_batch(struct marey__export *x, struct marey__export
 }
 
 /*
- * Nothing closes a process: ranges left open stay open, and viewers draw them to the end of the
- * trace.
+ * Processes need no end: ranges left open stay open, and viewers draw them to the end of the trace.
  */
 const struct marey__export_format marey__export_perfetto = {
     .info =

@@ -1,8 +1,8 @@
 /*
- * Events with more than a name: built field by field in x->texts. A payload, what a range launched or
- * communicated, the arguments that another tool gave it, and arrows:
+ * Events with more than a name, built field by field in x->texts: payloads, launches, communication,
+ * arguments from another tool, and arrows:
  *
- *   debug_annotations   payload, calls, correlation, collective ..., each argument by its own name
+ *   debug_annotations   payload, calls, correlation, collective ..., each argument under its own name
  *   flow_ids            the same number at a launch and at its work, at both ends of a flow
  */
 #include "codec/internal.h"
@@ -19,10 +19,7 @@ void marey__perfetto_site(struct marey__export *x, uint32_t slot)
 
 /* ---- annotations ---- */
 
-/*
- * Viewers keep integers with a sign and would show 2^64 - 1 as -1; what does not fit goes as its
- * digits.
- */
+/* Viewers use signed integers and would show 2^64 - 1 as -1; larger numbers are written as digits. */
 static void put_unsigned(struct marey__buf *buf, uint64_t value)
 {
     char digits[40];
@@ -32,7 +29,7 @@ static void put_unsigned(struct marey__buf *buf, uint64_t value)
         pb_text(buf, ANNOTATION_STRING, digits, (size_t)(marey__u64_text(digits, value) - digits));
 }
 
-/* A NaN goes as text too: viewers have it as null and show nothing. */
+/* A NaN is written as text too: viewers treat it as null and show nothing. */
 static void put_double(struct marey__buf *buf, double value)
 {
     uint64_t bits;
@@ -95,9 +92,9 @@ static void annotate_text(struct marey__buf *buf, const char *name, const char *
     marey__perfetto_annotate(buf, name, &value);
 }
 
-/* ---- arguments: JSON to annotations within annotations ---- */
+/* ---- arguments: JSON to nested annotations ---- */
 
-/* As an integer where it is one that fits. */
+/* As an integer if it fits. */
 static void put_number(struct marey__buf *buf, const struct marey__json *json)
 {
     const double number = marey__json_number(json, MAREY__JSON_NUMBER);
@@ -109,7 +106,7 @@ static void put_number(struct marey__buf *buf, const struct marey__json *json)
         put_double(buf, number);
 }
 
-/* The value that begins with `token` into the annotation that is open. The text is known to be sound. */
+/* The value that begins with `token`, into the open annotation. The text is valid. */
 static void put_json(struct marey__buf *buf, struct marey__json *json, enum marey__json_token token)
 {
     if (token == MAREY__JSON_STRING) {
@@ -140,7 +137,7 @@ void marey__perfetto_arguments(struct marey__buf *buf, const char *text, size_t 
 {
     struct marey__json json;
     uint32_t found;
-    if (!marey__arguments_look(text, len, NULL, 0, &found)) { /* nested too deeply, for one */
+    if (!marey__arguments_look(text, len, NULL, 0, &found)) { /* nested too deeply, for example */
         annotate_text(buf, "arguments", text, len);
         return;
     }

@@ -1,20 +1,20 @@
 /*
- * Streams of GPUs: below each process a track for each device, below it one for each stream.
+ * GPU streams: below each process a track per device, below that one per stream.
  *
  *   GPU 0
- *     stream 7      [ step .................... ]        an annotation may have work in it
+ *     stream 7      [ step .................... ]        an annotation may contain work
  *                     [ gemm ][ gemm ]  [ copy ]
- *     stream 7              [ reduce ]                   work that overlaps other work has a further track of that name
+ *     stream 7              [ reduce ]                   overlapping work gets a further track of the same name
  *
- * A piece of work is a begin and an end, with times on the trace's own clock: the end may lie behind the begin of the
- * next, and the deltas of a sequence never go back.
+ * Work has a begin and an end with times on the trace's clock: its end may be after the begin of the
+ * next work, and the deltas of a sequence cannot go back.
  */
 #include "codec/internal.h"
 #include "present/export/perfetto/internal.h"
 
 enum {
-    MAX_ROWS = 64,  /* what does not fit shares the last */
-    MAX_OPEN = 256, /* pieces that are remembered while they run; the oldest is forgotten */
+    MAX_ROWS = 64,  /* further work shares the last row */
+    MAX_OPEN = 256, /* limit on running pieces; beyond, the oldest is forgotten */
 };
 
 /* ---- tracks ---- */
@@ -48,7 +48,7 @@ void marey__perfetto_stream_track(struct marey__export *x, const struct marey__e
     pb_text(buf, TRACK_NAME, name, (size_t)len);
 }
 
-/* Said again by each of its streams, which does no harm. */
+/* Repeated for each of its streams, which is harmless. */
 void marey__perfetto_device(struct marey__export *x, int32_t device)
 {
     char name[32];
@@ -64,7 +64,7 @@ static void put_row(struct marey__export *x, const struct marey__export_lane *la
     marey__perfetto_close(x, track);
 }
 
-/* ---- rows: lane->stack.open has what runs, `start_ns` being its end, `site` its row and `payload` its kind ---- */
+/* ---- rows: lane->stack.open has running work; `start_ns` is its end, `site` its row and `payload` its kind ---- */
 
 static void forget_done(struct marey__export_lane *lane, uint64_t ns)
 {
@@ -106,7 +106,7 @@ static uint32_t find_row(struct marey__export *x, struct marey__export_lane *lan
     return row;
 }
 
-/* ---- work ---- */
+/* ---- GPU work ---- */
 
 static struct marey__perfetto_message open_edge(struct marey__export *x,
                                                 const struct marey__export_lane *lane, uint64_t ns,
@@ -120,7 +120,7 @@ static struct marey__perfetto_message open_edge(struct marey__export *x,
     return edge;
 }
 
-/* Facts that the arguments have are not written twice. */
+/* Facts contained in the arguments are not written twice. */
 static void put_facts(struct marey__export *x, const struct marey__stream_work *work)
 {
     static const char *const keys[] = {"correlation", "bytes"};
@@ -170,8 +170,8 @@ void marey__perfetto_work(struct marey__export *x, struct marey__export_lane *la
 }
 
 /*
- * A flow away from the begin of its range, or of a stream's work: an instant of its name carries it, since
- * that keeps its timestamp, from which viewers get its direction.
+ * A flow that does not start at the begin of its range or work: an instant with its name carries it, because viewers
+ * derive the flow's direction from timestamps.
  */
 void marey__perfetto_flow(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                           const uint64_t *words)
@@ -188,19 +188,19 @@ void marey__perfetto_flow(struct marey__export *x, struct marey__export_lane *la
 /*
  * ---- perfetto-gpu ----
  *
- * The same trace with the work of GPUs as Perfetto's own GPU events (format perfetto-gpu), which newer viewers know more
- * of than of slices: they have a table of kernels, and list streams below GPUs and below processes.
+ * The same trace with GPU work as Perfetto's GPU events (format perfetto-gpu), which newer viewers support better
+ * than slices: they have a table of kernels, and list streams below GPUs and below processes.
  *
- *   interned, for each stream   its hardware queue ("stream 7"), the names of its work as stages, its process as a context
+ *   interned, for each stream   its hardware queue ("stream 7"), its work's names as stages, its process as a context
  *   gpu_render_stage_event      event_id, duration, queue, stage, device; launch: grid, block and the rest; extra_data
- *   the range that launched it  gpu_correlation: the same event_id. All work of a graph has it
+ *   the launching range         gpu_correlation: the same event_id, for all work of a graph
  *
- * Viewers find rows for work that overlaps by themselves. Those up to v54 show these events without arrows: that is why
- * it is a format of its own.
+ * Viewers arrange overlapping work themselves. Those up to v54 show these events without arrows, so this
+ * is a separate format.
  */
 
 enum { API_CUDA = 4, CATEGORY_OTHER = 0, CATEGORY_COMPUTE = 2 };
-/* Interned numbers of queues lie behind those of sites. */
+/* Interned numbers of queues come after those of sites. */
 enum { FIRST_QUEUE = 1 << 21 };
 
 static void put_spec(struct marey__buf *buf, uint64_t iid, const char *name, size_t len,
@@ -218,7 +218,7 @@ static uint64_t context_of(const struct marey__export *x)
     return (uint64_t)x->process_number + 1;
 }
 
-/* Unlike all else that is interned, queues have numbers that are unique in the trace. */
+/* Unlike other interned data, queues have numbers that are unique in the trace. */
 static uint64_t queue_of(const struct marey__export *x, const struct marey__export_lane *lane)
 {
     return (uint64_t)FIRST_QUEUE + x->n_lanes_before + lane->stack.info->lane;
@@ -254,7 +254,7 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
     return x->status == MAREY_OK;
 }
 
-/* The name of the work as a stage: every viewer draws that. */
+/* The name of the work as a stage, which every viewer draws. */
 static void intern_stage(struct marey__export *x, struct marey__export_lane *lane, uint32_t slot,
                          uint32_t kind)
 {
@@ -284,7 +284,7 @@ static void put_arg(struct marey__buf *buf, const char *name, uint64_t value)
     pb_close(buf, arg);
 }
 
-/* By `device` and `stream` viewers list work below its process. */
+/* Viewers list work below its process by `device` and `stream`. */
 static void put_launch(struct marey__buf *buf, const struct marey_lane_info *lane,
                        const struct marey__stream_work *work, const struct marey__details *details)
 {
@@ -308,7 +308,7 @@ static void put_launch(struct marey__buf *buf, const struct marey_lane_info *lan
     pb_close(buf, launch);
 }
 
-/* Each argument as a text, for viewers that know nothing of launches. */
+/* Each argument as a text, for viewers without support for launches. */
 static void put_extra(struct marey__buf *buf, const struct marey__details *details)
 {
     const char *const text = details->arguments;
@@ -331,7 +331,7 @@ static void put_extra(struct marey__buf *buf, const struct marey__details *detai
     marey__json_fini(&json);
 }
 
-/* That of its launch. What has none needs an id all the same, which nothing else has. */
+/* That of its launch. Work without a launch needs a unique id as well. */
 static uint64_t event_id(const struct marey__export *x, const struct marey__export_lane *lane,
                          const struct marey__stream_work *work)
 {

@@ -1,8 +1,8 @@
 /*
- * Protobuf by hand, as much of it as a Perfetto trace needs:
+ * Hand-written protobuf, as far as a Perfetto trace needs it:
  * https://perfetto.dev/docs/reference/trace-packet-proto. Messages are built in a growing buffer; a
- * nested one gets four bytes for its length, filled in when it closes (a varint may be padded).
- * Running out of memory shows in buf->failed.
+ * nested one reserves four bytes for its length, filled in when it closes (a varint may be padded).
+ * buf->failed records out of memory.
  */
 #ifndef MAREY_PERFETTO_PROTO_H
 #define MAREY_PERFETTO_PROTO_H
@@ -11,7 +11,7 @@
 
 enum { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2 };
 
-/* The fields we write, by message. */
+/* Field numbers used, by message. */
 enum { TRACE_PACKET = 1 };
 enum {
     PACKET_CLOCK_SNAPSHOT = 6,
@@ -98,7 +98,7 @@ enum {
 
 #define PB_VARINT_MAX 10
 
-/* Write `value` at `p`, at most PB_VARINT_MAX bytes; return the place behind. */
+/* Write `value` at `p`, at most PB_VARINT_MAX bytes; returns the end. */
 static inline uint8_t *pb_varint_at(uint8_t *p, uint64_t value)
 {
     while (value >= 0x80) {
@@ -124,10 +124,10 @@ static inline void pb_uint(struct marey__buf *buf, uint32_t field, uint64_t valu
 static inline void pb_fixed64(struct marey__buf *buf, uint32_t field, uint64_t bits)
 {
     pb_varint(buf, field << 3 | PB_FIXED64);
-    marey__buf_put(buf, &bits, sizeof bits); /* little-endian, as all machines we run on */
+    marey__buf_put(buf, &bits, sizeof bits); /* little-endian, like all supported machines */
 }
 
-/* Begin a nested message; give what comes back to pb_close. */
+/* Begin a nested message; pass the result to pb_close. */
 static inline size_t pb_open(struct marey__buf *buf, uint32_t field)
 {
     pb_varint(buf, field << 3 | PB_BYTES);
@@ -145,7 +145,7 @@ static inline void pb_close(struct marey__buf *buf, size_t opened)
         at[i] = (uint8_t)((len >> (7 * i) & 0x7f) | (i < 3 ? 0x80 : 0));
 }
 
-/* Text of any bytes, made UTF-8 as a string field must be. */
+/* Text of any bytes, converted to valid UTF-8 as string fields require. */
 static inline void pb_text(struct marey__buf *buf, uint32_t field, const char *text, size_t len)
 {
     const size_t opened = pb_open(buf, field);

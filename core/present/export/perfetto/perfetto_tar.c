@@ -1,20 +1,20 @@
 /*
- * A Perfetto trace for each process, in one TAR, which viewers open as one timeline:
+ * One Perfetto trace per process, in a TAR archive, which viewers open as one timeline:
  *
- *   perfetto_manifest.json             which machine each trace is from, which clock is everybody's
- *   0000-rank-0-node1-4711.pftrace     a whole trace: clocks, tracks, names, events
+ *   perfetto_manifest.json             each trace's machine, and the common clock
+ *   0000-rank-0-node1-4711.pftrace     a complete trace: clocks, tracks, names, events
  *   0001-rank-1-node2-4711.pftrace
  *
- * All traces are on one clock and have the same origin on it, and the numbers of tracks and
- * sequences are unique over all of them. So a viewer that does not know the manifest gets the same
- * timeline; with it, processes are listed below the names of their machines.
+ * All traces use one clock with the same origin, and the numbers of tracks and
+ * sequences are unique over all traces. So a viewer that ignores the manifest shows the same
+ * timeline; with the manifest, processes are listed below their machines.
  */
 #include "present/export/perfetto/internal.h"
 #include "present/export/perfetto/tar_internal.h"
 
 #define MANIFEST "perfetto_manifest.json"
 
-/* An archive of one recording is the same whenever it is made. */
+/* Repeated exports of one recording are identical. */
 static uint64_t mtime_of(const struct marey_process *process)
 {
     return process != NULL ? process->start_unix_ns / 1000000000 : 0;
@@ -22,7 +22,10 @@ static uint64_t mtime_of(const struct marey_process *process)
 
 /* ---- the manifest ---- */
 
-/* What is neither a letter nor a digit becomes a dash, so that a name is one on any file system. */
+/*
+ * Replace everything except letters and digits by a dash, so that the name is valid on any file
+ * system.
+ */
 static void put_host(char *to, size_t room, const char *host)
 {
     size_t n = 0;
@@ -37,7 +40,7 @@ static void put_host(char *to, size_t room, const char *host)
     to[n] = '\0';
 }
 
-/* The number in front makes names unique, and their order that of the processes. */
+/* The number at the start makes names unique and sorts them like the processes. */
 static void entry_name(char name[MAREY__TAR_NAME], const struct marey_process *process,
                        uint32_t number)
 {
@@ -60,7 +63,7 @@ static void put_file(struct marey__buf *buf, const struct marey_process *process
     marey__buf_puts(buf, "}");
 }
 
-/* The first process's clock is the timeline's; it is the same one in all files. */
+/* The first process's clock is the timeline's; it is the same in all files. */
 static void put_trace_time(struct marey__buf *buf, const struct marey__export *x)
 {
     char name[MAREY__TAR_NAME];

@@ -1,13 +1,13 @@
 /*
- * Packets before the events of a Perfetto trace: which clock times are on, which processes,
- * threads and counters there are, and the names that events refer to by number.
+ * Packets before the events of a Perfetto trace: the clocks, processes, threads and counters, and the interned names
+ * used by events.
  */
 #include "present/export/perfetto/internal.h"
 
-/* Sequence of packets that belong to no lane; lanes count on from 2. */
+/* Sequence of packets without a lane; lanes count from 2. */
 #define MAIN_SEQUENCE 1u
 
-/* The clock that the trace's times are on. */
+/* The clock of the trace's times. */
 static uint32_t trace_clock(const struct marey__export *x)
 {
     return x->is_wall_clock ? CLOCK_BUILTIN_REALTIME : CLOCK_BUILTIN_MONOTONIC;
@@ -75,10 +75,7 @@ static void put_clock(struct marey__buf *buf, uint32_t clock_id, uint64_t ns, bo
     pb_close(buf, clock);
 }
 
-/*
- * Times are on one clock, which this packet makes the trace's own; the wall clock beside it when it
- * is another.
- */
+/* Times use one clock, which this packet makes the trace's clock; also the wall clock if it is another. */
 static void put_trace_clock(struct marey__export *x)
 {
     const struct marey__perfetto_message snapshot =
@@ -93,7 +90,7 @@ static void put_trace_clock(struct marey__export *x)
 void marey__perfetto_start(struct marey__export *x)
 {
     put_trace_clock(x);
-    /* The track of all tracks: processes in the order we number them, which is by rank. */
+    /* The root track: processes in the order of our numbers, which is by rank. */
     const struct marey__perfetto_message root =
         marey__perfetto_open(x, MAIN_SEQUENCE, PACKET_TRACK_DESCRIPTOR);
     pb_uint(&x->texts, TRACK_UUID, 0);
@@ -123,8 +120,8 @@ static void put_process_track(struct marey__export *x)
 }
 
 /*
- * Interned numbers are the site's own, so that no table of numbers is needed; slot 0, whose number
- * would mean "none", takes one that no site has.
+ * Interned numbers are the site's, so that no table is needed; slot 0 uses a number that no site has, because 0 means
+ * "none".
  */
 uint32_t marey__perfetto_iid(uint32_t slot)
 {
@@ -166,7 +163,7 @@ marey_status marey__perfetto_process(struct marey__export *x)
 
 /* ---- lanes ---- */
 
-/* The number of a thread can be on one track, below which the tracks of its further lanes are. */
+/* A thread id may be used by only one track, which is the parent of its further lanes. */
 static void put_thread_track(struct marey__export *x, const struct marey__export_lane *lane)
 {
     struct marey__buf *buf = &x->texts;
@@ -211,8 +208,8 @@ static void put_sequence_start(struct marey__export *x, struct marey__export_lan
 }
 
 /*
- * The sequence's clock counts in deltas from the origin on. All sequences have the same origin on
- * the trace's clock, because viewers refuse snapshots in which that clock goes back.
+ * The sequence's clock counts deltas from the origin. All sequences have the same origin on the trace's clock, because
+ * viewers reject snapshots in which that clock goes back.
  */
 static void put_sequence_clock(struct marey__export *x, uint32_t sequence_id)
 {
@@ -252,7 +249,7 @@ static bool make_known(struct marey__export *x, struct marey__export_lane *lane,
 {
     struct sequence *sequence = lane->own;
     if (slot >= sequence->n_known) {
-        /* Doubling, and never past what there is to know. */
+        /* Doubling, up to the number of sites. */
         const uint32_t want =
             MAREY__MAX(slot + 1, MAREY__MIN(2 * sequence->n_known + 256, x->process->n_sites + 1));
         const size_t n_old = (sequence->n_known + 63) / 64, n_new = (want + 63) / 64;
@@ -300,7 +297,7 @@ void marey__perfetto_intern(struct marey__export *x, struct marey__export_lane *
 
 /* ---- tracks of counters and async ranges ---- */
 
-/* FNV-1a, then spread: the top bit keeps these apart from the numbers of processes and lanes. */
+/* FNV-1a, then mixed: the top bit distinguishes these from numbers of processes and lanes. */
 static uint64_t mix_uuid(const struct marey__export *x, uint64_t hash)
 {
     hash ^= process_uuid(x);
@@ -346,7 +343,7 @@ uint64_t marey__perfetto_counter(struct marey__export *x, uint32_t slot)
 {
     struct site_bytes *bytes = &((struct site_bytes *)x->sites)[slot];
     if (bytes->counter_uuid == 0) {
-        /* By name, so that two places that set one counter share its track. */
+        /* By name, so that two call sites of one counter share its track. */
         const struct marey_site_info *site = marey__export_site(x, slot);
         bytes->counter_uuid = mix_uuid(x, ~hash_bytes(site->name, site->name_len));
         marey__perfetto_child_track(x, bytes->counter_uuid, site->name, site->name_len, true);
@@ -362,15 +359,15 @@ void marey__perfetto_async(struct marey__export *x, uint32_t slot, uint64_t uuid
 
 /* ---- iterations, epochs, phases ---- */
 
-/* Apart from those of names and handles by the bits of the process. */
+/* Distinct from those of names and handles by the process bits. */
 static uint64_t span_uuid(const struct marey__export *x, enum marey__span_kind kind)
 {
     return process_uuid(x) | UINT64_C(1) << 62 | (uint64_t)kind;
 }
 
 /*
- * An edge of the span. It may lie before what the lanes have written so far, and deltas do not go back, so it has
- * its time on the trace's own clock.
+ * An edge of the span. It may be before the last event of the lanes, and deltas cannot go back, so it has a time on the
+ * trace's clock.
  */
 static void put_edge(struct marey__export *x, const struct marey__span *span, uint64_t ns,
                      uint32_t type)

@@ -1,11 +1,11 @@
 /*
- * A TAR archive (POSIX ustar) written in one go. An entry's size is in front of its bytes and
- * is known behind them:
+ * A TAR archive (POSIX ustar) written in one pass. An entry's size comes before its bytes and
+ * is known only after them:
  *
- *   a regular file        the header is written again, in place, when the entry is closed
- *   a pipe, or appending  the entry goes into a temporary file without a name first
+ *   a regular file        the header is rewritten in place when the entry is closed
+ *   a pipe, or appending  the entry is first written to an unnamed temporary file
  *
- * Equal contents give equal archives: there are no users, and all times are the one we are given.
+ * Equal contents give equal archives: no users, and all times are the given one.
  */
 #include "present/export/perfetto/tar_internal.h"
 
@@ -30,7 +30,7 @@ struct marey__tar_header {
 };
 static_assert(sizeof(struct marey__tar_header) == MAREY__TAR_BLOCK, "a header is one block");
 
-/* Eleven octal digits; what is larger goes as a number of 11 bytes behind 0x80, as GNU tar has it. */
+/* Eleven octal digits; larger numbers are 11 bytes after 0x80, as in GNU tar. */
 static void put_number(char field[12], uint64_t value)
 {
     if (value < UINT64_C(1) << 33) {
@@ -70,9 +70,9 @@ static void put_padding(struct marey__tar *tar, uint64_t size)
     marey__out_put(tar->out, zeros, (size_t)(-size % MAREY__TAR_BLOCK));
 }
 
-/* ---- where entries go whose size is not known yet ---- */
+/* ---- entries of unknown size ---- */
 
-/* False: behind a pipe, a header cannot be written again; to a file opened for appending neither. */
+/* Whether a header can be rewritten: not in a pipe, and not in a file opened for appending. */
 static bool is_patchable(int fd)
 {
     struct stat st;
@@ -96,7 +96,7 @@ void marey__tar_fini(struct marey__tar *tar)
 {
     if (tar->spool < 0)
         return;
-    marey__out_redirect(tar->out, tar->fd); /* an entry that failed may still be on its way there */
+    marey__out_redirect(tar->out, tar->fd); /* a failed entry may still be in the buffer */
     close(tar->spool);
     tar->spool = -1;
 }
@@ -130,7 +130,7 @@ marey_status marey__tar_open(struct marey__tar *tar, const char *name, uint64_t 
     return tar->out->status;
 }
 
-/* The header goes where zeros were left for it: in the buffer, if they still are there. */
+/* Write the header over the zeros reserved for it: in the buffer if they are still there. */
 static marey_status patch_header(struct marey__tar *tar, const struct marey__tar_header *header)
 {
     const uint64_t at = tar->entry_at - sizeof *header;

@@ -19,43 +19,43 @@
 
 /* ---- sqlite_file.c ---- */
 
-/* A file system for SQLite with one file in it, which is a descriptor. Journals and locks do not exist there. */
+/* A file system for SQLite with a single file, a descriptor. It has no journals and locks. */
 struct marey__db_file {
-    int fd; /* read and written by the library; ours to close */
+    int fd; /* used by the library; we close it */
     int target;
-    bool is_temporary; /* `fd` has no name; what is in it is copied to `target` at the end */
+    bool is_temporary; /* `fd` is unnamed; its content is copied to `target` at the end */
     int error;         /* the first errno */
     char vfs_name[32];
     sqlite3_vfs vfs;
 };
 
 /*
- * Make a file of `target`: itself when it is an empty regular file, else a temporary one. On failure it is left
- * finished.
+ * Choose the file for `target`: itself if it is an empty regular file, else a temporary one. On failure fini has run on
+ * it.
  */
 MAREY_WARN_UNUSED marey_status marey__db_file_init(struct marey__db_file *file, int target);
 void marey__db_file_fini(struct marey__db_file *file);
-/* Bring everything to `target`: copied through `out`, or only the position moved to the end. */
+/* Deliver to `target`: copied through `out`, or only with the position moved to the end. */
 MAREY_WARN_UNUSED marey_status marey__db_file_deliver(const struct marey__db_file *file,
                                                       struct marey__out *out);
 
 /* ---- sqlite_rows.c ---- */
 
 struct marey__db_range {
-    int64_t id;     /* 0: an empty place in the window */
+    int64_t id;     /* 0: an empty slot of the window */
     int64_t parent; /* 0: none */
     uint64_t start_ns;
-    uint64_t duration_ns, self_ns; /* MAREY__DB_UNKNOWN: its end is not known */
+    uint64_t duration_ns, self_ns; /* MAREY__DB_UNKNOWN: its end is unknown */
     uint32_t thread, site;
     uint32_t depth, recursion;
-    uint32_t payload; /* its place in `payloads`, plus one; 0: none */
+    uint32_t payload; /* offset in `payloads`, plus one; 0: none */
 };
 #define MAREY__DB_UNKNOWN UINT64_MAX
 
 struct marey__db_rows {
     sqlite3_stmt *insert;
-    struct marey__db_range *rows; /* first the late ones, behind them the window */
-    size_t n_late, n;             /* `n`: while they are inserted, how many there are in all */
+    struct marey__db_range *rows; /* late rows first, then the window */
+    size_t n_late, n;             /* `n`: total number, while they are inserted */
     int64_t first_id;             /* of the window */
     struct marey__buf payloads;
 };
@@ -68,7 +68,7 @@ int64_t marey__db_rows_begin(struct marey__db *db);
 /* A range has ended; `payload` may be NULL. */
 void marey__db_rows_put(struct marey__db *db, const struct marey__db_range *row,
                         const struct marey__payload *payload);
-/* Hand over what waits. */
+/* Insert the waiting rows. */
 void marey__db_rows_flush(struct marey__db *db);
 
 /* ---- sqlite_schema.c ---- */
@@ -97,31 +97,31 @@ enum marey__db_table {
 };
 
 struct marey__db {
-    marey_status status; /* the first failure; what comes after is swallowed */
+    marey_status status; /* the first failure; later rows are discarded */
     struct marey__db_file file;
     sqlite3 *sqlite;
     sqlite3_stmt *inserts[MAREY__DB_N_TABLES];
     struct marey__db_rows ranges;
-    int64_t next_id; /* of events; one sequence for all tables of events */
+    int64_t next_id; /* of events; one sequence for all event tables */
     bool has_repeats;
 
-    /* Sites of all processes: equal ones are one row. Numbers count from 0, ids from 1. */
+    /* Sites of all processes: equal ones share a row. Numbers count from 0, ids from 1. */
     struct marey__names site_keys, names;
     struct marey__arena keys;
     struct marey__buf scratch;
 
-    /* The process at hand. */
-    uint8_t *skip; /* taken over from the export, since self times need the ranges left out, too */
+    /* The current process. */
+    uint8_t *skip;        /* moved from the export, because self times also need filtered ranges */
     uint32_t *n_on_stack; /* by name: ranges on the stack of `lane` */
     const struct marey__export_lane *lane;
 };
 
-/* Open the database with its tables, in one transaction. Close takes a half-opened one. */
+/* Open the database with its tables, in one transaction. Close accepts a partially opened one. */
 MAREY_WARN_UNUSED marey_status marey__db_open(struct marey__db *db, int fd);
-/* Add the views and write all of it. */
+/* Add the views and commit. */
 MAREY_WARN_UNUSED marey_status marey__db_commit(struct marey__db *db);
 void marey__db_close(struct marey__db *db);
-/* Remember what the library, or the file below it, has refused. */
+/* Record an error of the library, or of the file below it. */
 void marey__db_fail(struct marey__db *db);
 
 /* The id of a thread or stream. */
@@ -130,7 +130,7 @@ static inline uint32_t marey__db_lane(const struct marey__export *x, uint32_t la
     return x->n_lanes_before + lane + 1;
 }
 
-/* The tables of energy, where some was measured. Reads the recordings for it. */
+/* The tables of energy, if it was measured. Reads the recordings. */
 void marey__db_put_energy(const struct marey__export *x, struct marey__db *db);
 
 /* ---- sqlite_tables.c ---- */
@@ -148,7 +148,7 @@ struct marey__db_cell {
     union {
         int64_t number;
         double real;
-        const char *text; /* becomes valid UTF-8 */
+        const char *text; /* converted to valid UTF-8 */
     };
     size_t len; /* of the text */
 };
@@ -167,7 +167,7 @@ static inline int64_t marey__db_new_id(struct marey__db *db)
     return db->next_id++;
 }
 
-/* A payload, which lends its text; `digits` of a number that no INTEGER holds. */
+/* A payload, which owns its text; `digits` of a number that does not fit in INTEGER. */
 struct marey__db_cell marey__db_payload(struct marey__db *db, const struct marey__payload *payload,
                                         char digits[MAREY__NUMBER_ROOM]);
 /* Run a statement with these values. */
@@ -180,16 +180,16 @@ void marey__db_run(struct marey__db *db, sqlite3_stmt *insert, const struct mare
                   sizeof(struct marey__db_cell[]){__VA_ARGS__} / sizeof(struct marey__db_cell))
 
 void marey__db_put_meta(struct marey__export *x, struct marey__db *db);
-/* Sentences about recordings and processes. */
+/* Notes and warnings about recordings and processes. */
 void marey__db_put_warnings(struct marey__export *x, struct marey__db *db);
 void marey__db_put_process(const struct marey__export *x, struct marey__db *db);
-/* The id of a site, whose row is written with its first event. */
+/* The id of a site; its row is written at the first event. */
 uint32_t marey__db_site(struct marey__export *x, struct marey__db *db, uint32_t site);
-/* An iteration, epoch or phase of the process at hand. */
+/* An iteration, epoch or phase of the current process. */
 void marey__db_put_span(struct marey__export *x, const struct marey__span *span);
 void marey__db_put_work(struct marey__export *x, struct marey__db *db,
                         const struct marey_lane_info *lane, const struct marey__stream_work *work);
-/* What records say of the range with this id. */
+/* Rows from the records of the range with this id. */
 void marey__db_put_records(struct marey__export *x, struct marey__db *db, int64_t range,
                            const struct marey__payload *payload);
 /* One end of a flow, in the range or work with the id `event`; 0: in none. */

@@ -1,16 +1,15 @@
 /*
- * The export to SQLite: what each event becomes. Times count from the export's origin, the first event of all.
+ * The SQLite export: rows from events. Times count from the export's origin, the first event.
  *
- * Beside the walk's stack each lane has another one, with what a row needs and a begin does not yet know: the ids
- * of the ranges around, and the time spent in children. A filter only decides what gets a row. Ranges that it leaves
- * out are walked all the same, so that self times stay what they are, and their children have the next range
- * around as their parent.
+ * In addition to the walk's stack, each lane has a stack with data that a row needs and a begin does not have: the ids
+ * of the ranges around, and the time in children. A filter only decides which ranges get rows. Filtered ranges are
+ * still walked, so that self times do not change, and their children have the next range around as their parent.
  */
 #include "present/export/sqlite/internal.h"
 #include "present/export/sqlite/sqlite_format.h"
 
 struct frame {
-    int64_t id; /* the range's, or of the next one around that has a row; 0: none */
+    int64_t id; /* the range's, or that of the next range around with a row; 0: none */
     uint64_t children_ns;
 };
 
@@ -68,7 +67,7 @@ static marey_status on_process(struct marey__export *x)
     MAREY__TRY_MEMORY(db->n_on_stack != NULL && x->sites != NULL);
     marey__db_put_process(x, db);
     for (uint32_t i = 0; i < x->process->n_lanes; i++)
-        if (x->lanes[i].stack.info->lane == i) /* numbers that a damaged log skips are lane 0 here */
+        if (x->lanes[i].stack.info->lane == i) /* lane 0 stands for numbers skipped by a damaged log */
             put_lane(x, db, x->lanes[i].stack.info);
     return db->status;
 }
@@ -97,7 +96,7 @@ static bool grow_frames(struct marey__export *x, struct marey__export_lane *lane
     return true;
 }
 
-/* False before the lane's first range, and where there was no memory for more. */
+/* False before the lane's first range, and after running out of memory. */
 static inline bool has_frame(const struct marey__export_lane *lane, size_t depth)
 {
     const struct frames *frames = lane->own;
@@ -115,7 +114,7 @@ static inline uint32_t *count_of(const struct marey__export *x, uint32_t site)
     return &db_of(x)->n_on_stack[marey__replay_name(&x->replay, site)];
 }
 
-/* Names are counted on one stack at a time: another lane's comes in place of the last one's. */
+/* Names are counted on one stack at a time: switches to another lane's stack. */
 static void count_lane(const struct marey__export *x, const struct marey__export_lane *lane)
 {
     struct marey__db *db = db_of(x);
@@ -215,7 +214,7 @@ static void on_counter(struct marey__export *x, struct marey__export_lane *lane,
                      DB_INT(ns - x->origin_ns), DB_REAL(value));
 }
 
-/* `end` is NULL when it has not ended. */
+/* `end` is NULL if it has not ended. */
 static void put_async(struct marey__export *x, const struct marey__async_half *begin,
                       const struct marey__async_half *end)
 {
@@ -247,7 +246,7 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
                      DB_NOT_0(n_events));
 }
 
-/* The frames of ranges above move down with them; the time in which both ran is the inner one's. */
+/* The frames of ranges above move down with them; the shared time belongs to the inner one. */
 static void on_take_out(struct marey__export *x, struct marey__export_lane *lane, size_t depth,
                         uint64_t shared_ns, bool is_done)
 {
@@ -309,7 +308,7 @@ static marey_status on_batch(struct marey__export *x, struct marey__export_lane 
 
 /* ---- after the last event ---- */
 
-/* What never ended, of ranges and of async ranges. */
+/* Ranges and async ranges that never ended. */
 static void on_process_done(struct marey__export *x)
 {
     struct marey__db *db = db_of(x);
@@ -321,7 +320,7 @@ static void on_process_done(struct marey__export *x)
             if (!is_left_out(x, lane->stack.open[k].site))
                 put_range(x, lane, k, &lane->stack.open[k], MAREY__DB_UNKNOWN);
         }
-        db->lane = NULL; /* nothing of it is counted any more */
+        db->lane = NULL; /* no longer counted */
     }
     for (size_t i = 0; i < x->asyncs.n_slots; i++) {
         if (x->asyncs.slots[i].handle != 0 && x->asyncs.slots[i].is_begin)
@@ -345,7 +344,7 @@ static void on_finish(struct marey__export *x)
 
 static void on_close(struct marey__export *x)
 {
-    forget_process(db_of(x)); /* where something failed halfway */
+    forget_process(db_of(x)); /* after a failure */
     marey__db_close(db_of(x));
 }
 

@@ -1,12 +1,12 @@
 /*
- * The file that SQLite writes. marey_export is given a descriptor and SQLite wants a path, so it gets a file system
- * (a "VFS") of its own with a single nameless file: whatever path it asks for, it reads and writes our descriptor.
+ * The file that SQLite writes. marey_export gets a descriptor, but SQLite needs a path, so it uses a file system
+ * ("VFS") with a single unnamed file: any path leads to our descriptor.
  *
- *   an empty regular file    is opened once more, for reading too, through /proc; rows go straight into it
+ *   an empty regular file    is reopened for reading and writing through /proc; rows go directly into it
  *   anything else            (a pipe, a device, a file in the middle) gets a copy of a temporary file at the end
  *
- * With nobody else able to see a half-made database there is nothing to lock, and since a failed export is thrown away,
- * nothing to roll back: journals are off, and a request for one finds no such file.
+ * No other process sees the partial database, so locks are not needed; a failed export is discarded, so there is
+ * nothing to roll back: journals are off, and opening one finds no such file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static struct marey__db_file *file_of(sqlite3_file *base)
     return ((struct handle *)base)->file;
 }
 
-/* What closes it is who opened it; it has no size of sectors and no abilities that matter: all 0. */
+/* The opener closes the file; sector size and capabilities do not matter: all return 0. */
 static int on_nothing(sqlite3_file *base)
 {
     (void)base;
@@ -44,7 +44,7 @@ static int on_read(sqlite3_file *base, void *bytes, int len, sqlite3_int64 at)
             continue;
         if (n < 0)
             return SQLITE_IOERR_READ;
-        if (n == 0) { /* the library asks for zeros where there is nothing */
+        if (n == 0) { /* the library requires zeros beyond the end */
             memset((char *)bytes + done, 0, (size_t)len - done);
             return SQLITE_IOERR_SHORT_READ;
         }
@@ -84,7 +84,7 @@ static int on_size(sqlite3_file *base, sqlite3_int64 *size)
     return SQLITE_OK;
 }
 
-/* Nobody else has the file, and nothing has to survive a crash. */
+/* The file is private, and need not survive a crash. */
 static int on_sync_or_lock(sqlite3_file *base, int how)
 {
     (void)base, (void)how;
@@ -135,7 +135,7 @@ static int on_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *base, int f
     return SQLITE_OK;
 }
 
-/* Below a file there is none, so that no journal is found. */
+/* No path exists below a file, so no journal is found. */
 static int on_full_path(sqlite3_vfs *vfs, const char *path, int cap, char *full)
 {
     (void)vfs;
@@ -143,7 +143,10 @@ static int on_full_path(sqlite3_vfs *vfs, const char *path, int cap, char *full)
     return SQLITE_OK;
 }
 
-/* The system's, but for opening. Names are per process and exports may run side by side, so each has its own. */
+/*
+ * The system's VFS, except for opening. Names are global in a process and exports may run in parallel, so each has its
+ * own.
+ */
 static marey_status register_vfs(struct marey__db_file *file)
 {
     const sqlite3_vfs *const unix_vfs = sqlite3_vfs_find("unix");
@@ -159,11 +162,11 @@ static marey_status register_vfs(struct marey__db_file *file)
     return sqlite3_vfs_register(&file->vfs, 0) == SQLITE_OK ? MAREY_OK : marey__no_memory();
 }
 
-/* ---- which descriptor ---- */
+/* ---- choice of descriptor ---- */
 
 /*
- * SQLite takes a -journal or -wal beside a database for a part of it. One that a program left there belongs to the
- * file that ours replaces, and would be played back into it.
+ * SQLite treats a -journal or -wal beside a database as part of it. One left by another program belongs to the replaced
+ * file, and would be replayed into ours.
  */
 static marey_status refuse_leftovers(const char *proc_path)
 {
@@ -183,7 +186,7 @@ static marey_status refuse_leftovers(const char *proc_path)
     return MAREY_OK;
 }
 
-/* Whether the database can grow in `target` itself: an empty regular file that nobody appends to. */
+/* Whether the database can grow in `target` itself: an empty regular file that is not opened for appending. */
 static bool is_empty_file(int target)
 {
     struct stat st;

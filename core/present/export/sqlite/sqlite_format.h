@@ -1,4 +1,4 @@
-/* What the registry says about the format sqlite, in builds with libsqlite3 and without. */
+/* The registry's description of the format sqlite, for builds with and without libsqlite3. */
 #ifndef MAREY_SQLITE_FORMAT_H
 #define MAREY_SQLITE_FORMAT_H
 

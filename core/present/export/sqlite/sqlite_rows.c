@@ -1,19 +1,19 @@
 /*
- * Rows of ranges, nearly all there is to write.
+ * Rows of ranges, which are nearly all rows.
  *
- * Ids are given when ranges begin, so that a parent's is known to its children, and ascend with time. Rows are complete
- * when ranges end, children first. A window over the latest ids puts that right again:
+ * Ids are assigned when ranges begin, so that children know their parent's, and ascend with time. Rows are complete
+ * when ranges end, children first. A window over the latest ids restores the order:
  *
- *     rows   | late: began before the window | the window: one place for each id |
+ *     rows   | late: began before the window | the window: one slot for each id |
  *             0                               WINDOW              2 x WINDOW
  *
- * A row goes to its place. When ids run past the window, what has ended is handed over, late rows first, then the
- * window in the order of ids, so that the table grows at its end; what has not ended will be late. A few in a thousand
- * are, and only those go into the middle of the table.
+ * A row goes to its slot. When ids run past the window, ended ranges are inserted, late rows first, then the
+ * window in the order of ids, so that the table grows at its end; ranges still open will be late. Only a few in a
+ * thousand are late and go into the middle of the table.
  *
- * Handing over is one statement for all: INSERT INTO range SELECT * FROM marey_rows, where marey_rows is a virtual
- * table over the array. It saves starting a statement and looking up the end of the table for each row, half of the
- * time that INSERT ... VALUES takes.
+ * All rows are inserted with one statement: INSERT INTO range SELECT * FROM marey_rows, where marey_rows is a virtual
+ * table over the array. This avoids a statement and a search for the end of the table per row, half of the
+ * time of INSERT ... VALUES.
  */
 #include "present/export/sqlite/internal.h"
 
@@ -167,7 +167,7 @@ static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *ctx, int colu
     return SQLITE_OK;
 }
 
-/* Without xCreate it can be used by its name only. */
+/* Without xCreate it can only be used by name. */
 static const sqlite3_module module = {
     .xConnect = on_connect,
     .xBestIndex = on_best_index,
@@ -203,7 +203,7 @@ void marey__db_rows_fini(struct marey__db *db)
     marey__buf_fini(&db->ranges.payloads);
 }
 
-/* All rows from the front on, without holes; a row never moves towards the end. */
+/* Compact all rows to the front; a row never moves towards the end. */
 static void close_ranks(struct marey__db_rows *ranges)
 {
     ranges->n = ranges->n_late;

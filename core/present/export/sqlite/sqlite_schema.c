@@ -1,20 +1,20 @@
 /*
- * The tables and views, and the library's life from open to commit. docs/formats/sqlite.md explains the columns;
- * change both, and SCHEMA_VERSION when an old query would no longer work.
+ * The tables and views, and the library from open to commit. docs/formats/sqlite.md explains the columns; change both
+ * together, and SCHEMA_VERSION if an old query would stop working.
  */
 #include <errno.h>
 
 #include "present/export/sqlite/internal.h"
 
-/* "mrey" in ASCII; file(1) and others identify databases by it. */
+/* "mrey" in ASCII, by which file(1) and others identify databases. */
 #define SETTINGS                                                                                   \
     "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"               \
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"     \
     "PRAGMA application_id = 0x6d726579; PRAGMA user_version = 1; BEGIN;"
 
 /*
- * Queries either read a whole table or look rows up by id, which needs no index; the one is for finding the iterations
- * that a range lies in.
+ * Queries either read a whole table or look rows up by id, which needs no index; this one is for finding the iterations
+ * of a range.
  */
 static const char tables[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -102,7 +102,7 @@ static const char views[] =
     "CREATE VIEW summary_by_rank AS SELECT" OF_PROCESS ", s.name," TOTALS
     " FROM totals e" JOIN_SITE_THREAD " GROUP BY p.id, s.name_id ORDER BY p.id, total_ns DESC;"
 
-    /* Ids ascend with time on a thread: a loss with a higher one came while the range was open. */
+    /* Ids ascend with time on a thread: a loss with a higher id happened while the range was open. */
     "CREATE VIEW open_ranges AS SELECT e.* FROM ranges e WHERE e.duration_ns IS NULL AND NOT EXISTS"
     " (SELECT 1 FROM loss l WHERE l.thread = e.thread AND l.id > e.id);"
 
@@ -123,7 +123,7 @@ static const char views[] =
     " JOIN site s ON s.id = e.site WHERE e.duration_ns IS NOT NULL GROUP BY s.name_id"
     " ORDER BY total_ns DESC;"
 
-    /* Beside a single max(), SQLite takes other columns from the row that has it. */
+    /* With a single max(), SQLite takes other columns from the same row. */
     "CREATE VIEW summary_of_counters AS SELECT s.name, count(*) AS count, min(e.value) AS min,"
     " avg(e.value) AS mean, max(e.value) AS max, l.last FROM counter e JOIN site s ON s.id = e.site"
     " JOIN (SELECT s2.name_id, max(c.at_ns), c.value AS last FROM counter c"
@@ -134,8 +134,8 @@ static const char views[] =
     " JOIN site s ON s.id = e.site GROUP BY s.name_id ORDER BY count DESC;"
 
     /*
-     * A range lies in the iteration under way when it begins, and in those that begin before it
-     * ends. The order of the joins is fixed (CROSS), or each iteration would read all ranges.
+     * A range is in the current iteration at its begin, and in those that begin before its end. The order of the joins
+     * is fixed (CROSS), or each iteration would read all ranges.
      */
     "CREATE VIEW per_iteration AS SELECT" OF_PROCESS ", i.id AS iteration, i.number, i.warmup,"
     " s.name, count(*) AS ranges, sum(min(e.start_ns + e.duration_ns, i.start_ns + i.duration_ns)"
@@ -193,8 +193,8 @@ static const char views[] =
     " JOIN thread t ON t.id = e.thread JOIN process p ON p.id = t.process;";
 
 /*
- * The views that count calls: added up once by thread and site, from which the summaries add up further, and by caller.
- * `from` has the range as e; looking up what each one stands for takes time, so that is done where any stands for more.
+ * The views that count calls: summed once by thread and site, for the summaries, and by caller. `from` has the range as
+ * e; looking up repeated calls takes time, so it is done only if there are any.
  */
 #define CALL_VIEWS(count, each, from)                                                              \
     "CREATE VIEW totals AS SELECT e.thread, e.site, " count " AS count,"                           \

@@ -1,4 +1,4 @@
-/* Everything but ranges: one INSERT for each row. Text that goes into the database is valid UTF-8 without NULs. */
+/* All tables except ranges: one INSERT per row. Text in the database is valid UTF-8 without NULs. */
 #include "present/export/sqlite/internal.h"
 
 /* ---- values ---- */
@@ -10,8 +10,8 @@ static void no_memory_for_texts(struct marey__db *db)
 }
 
 /*
- * `text` into db->scratch as SQL wants it. Whether it is there as it was: bytes that are not UTF-8 become U+FFFD, and a
- * NUL, at which many readers would stop, U+2400.
+ * Convert `text` to SQL text in db->scratch. Returns whether it is unchanged: invalid UTF-8 becomes U+FFFD, and NUL, at
+ * which many readers would stop, U+2400.
  */
 static bool clean_text(struct marey__db *db, const char *text, size_t len)
 {
@@ -40,7 +40,7 @@ static void bind_bytes(struct marey__db *db, sqlite3_stmt *insert, int column, c
                             SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-/* A text that would not come out as it went in is left as it is, but a BLOB. */
+/* A text that conversion would change is stored as a BLOB instead. */
 struct marey__db_cell marey__db_payload(struct marey__db *db, const struct marey__payload *payload,
                                         char digits[MAREY__NUMBER_ROOM])
 {
@@ -88,7 +88,7 @@ void marey__db_run(struct marey__db *db, sqlite3_stmt *insert, const struct mare
     sqlite3_reset(insert);
 }
 
-/* ---- what was recorded ---- */
+/* ---- recordings and processes ---- */
 
 static void put_pair(struct marey__db *db, const char *key, const char *text, int64_t number)
 {
@@ -122,7 +122,7 @@ void marey__db_put_warnings(struct marey__export *x, struct marey__db *db)
     }
 }
 
-/* The sentences that the process left about itself, one per line. */
+/* The process's notes, one per line. */
 static void put_notes(struct marey__db *db, uint32_t process, const char *note)
 {
     while (*note != '\0') {
@@ -132,7 +132,7 @@ static void put_notes(struct marey__db *db, uint32_t process, const char *note)
     }
 }
 
-/* On the clock of the export, from its origin. */
+/* On the export's clock, from its origin. */
 static int64_t from_origin(const struct marey__export *x, uint64_t ns)
 {
     return (int64_t)(ns + (uint64_t)x->shift_ns - x->origin_ns);
@@ -158,7 +158,7 @@ void marey__db_put_process(const struct marey__export *x, struct marey__db *db)
 
 /* ---- sites ---- */
 
-/* A name that had to be changed is there as it was, too. */
+/* For a changed name, the original is stored as well. */
 static void put_site(struct marey__db *db, uint32_t id, uint32_t name_id,
                      const struct marey_site_info *site)
 {
@@ -218,7 +218,7 @@ void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
         return;
     }
     const bool is_epoch = span->kind == MAREY__SPAN_EPOCH;
-    /* Where an iteration began is not known when the record of the one before was lost. */
+    /* The begin of an iteration is unknown if the previous record was lost. */
     const bool is_whole = !span->is_open && (span->flags & MAREY__ITERATION_CUT) == 0;
     const struct marey__db_cell cells[] = {
         DB_INT(marey__db_new_id(db)),
@@ -235,12 +235,12 @@ void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
 /*
  * ---- GPU activity, and launches, communication, flows, arguments ----
  *
- * Ranges and GPU activity have ids of one sequence, so the tables about both have one column for either.
+ * Ranges and GPU activity share one sequence of ids, so tables about both have a single id column.
  */
 
-/* ---- joules, where some were measured: tables energy_runs and so on, with columns as the tables have them ---- */
+/* ---- energy, if measured: tables energy_runs and so on, with the columns of the report ---- */
 
-/* Create the table and prepare the statement that inserts into it; NULL on failure. Names of columns are our own. */
+/* Create the table and prepare its INSERT statement; NULL on failure. Column names are our own. */
 static sqlite3_stmt *make_table(struct marey__db *db, const marey_table *table)
 {
     MAREY__FINALLY(marey__buf_fini) struct marey__buf create = {0}, insert = {0};
@@ -301,7 +301,7 @@ void marey__db_put_energy(const struct marey__export *x, struct marey__db *db)
         setting.failed
             ? marey__no_memory()
             : marey_report_create("energy", x->recordings, x->n_recordings, &wants, &report);
-    if (status != MAREY_OK && status != MAREY_EFORMAT) /* counters without a reading are none */
+    if (status != MAREY_OK && status != MAREY_EFORMAT) /* no readings in the counters */
         db->status = status;
     const marey_table *table;
     for (size_t i = 0; report != NULL && (table = marey_report_table_at(report, i)) != NULL; i++)
@@ -310,7 +310,7 @@ void marey__db_put_energy(const struct marey__export *x, struct marey__db *db)
     marey_report_destroy(report);
 }
 
-/* ---- what is known ---- */
+/* ---- details ---- */
 
 static void put_communication(struct marey__export *x, struct marey__db *db, int64_t event,
                               const struct marey_communication *what)
@@ -361,7 +361,7 @@ void marey__db_put_flow(struct marey__export *x, struct marey__db *db,
                      DB_INT(ns - x->origin_ns));
 }
 
-/* ---- work ---- */
+/* ---- GPU work ---- */
 
 void marey__db_put_work(struct marey__export *x, struct marey__db *db,
                         const struct marey_lane_info *lane, const struct marey__stream_work *work)

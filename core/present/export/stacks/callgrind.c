@@ -1,16 +1,16 @@
 /*
- * callgrind: the profile format of valgrind's tool of that name, for kcachegrind, qcachegrind and callgrind_annotate. Costs are
- * nanoseconds; a line is that of the function, as a call profiler knows no other.
+ * callgrind: the profile format of valgrind's callgrind, for kcachegrind, qcachegrind and callgrind_annotate. Costs are
+ * nanoseconds; lines are those of the functions, because a call profiler has no others.
  *
- *   fl=(1) /src/dot.py          the file, its name once, then by number
- *   fn=(1) dot                  the function, as well
- *   7 690                       line and own cost
- *   cfi=(2) ~                   for each function that it calls
+ *   fl=(1) /src/dot.py          the file, with its name once, then by number
+ *   fn=(1) dot                  the function, likewise
+ *   7 690                       line and self cost
+ *   cfi=(2) ~                   for each callee
  *   cfn=(2) len
- *   calls=5 0                   how often, and at which line that is
- *   7 14                        from which line, and what the calls cost in all
+ *   calls=5 0                   number of calls, and the callee's line
+ *   7 14                        the calling line, and the total cost of the calls
  *
- * Samples have no counts: theirs are 0, and a comment says so.
+ * Samples have no call counts: these are 0, noted in a comment.
  */
 #include "present/export/stacks/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * Calls as ranges, for exports that draw time: the importers' way from sums by path to a recording. A path is one range for
- * all its calls; the tree has how long they took together and not when, so children lie one after the other.
+ * Calls as ranges, for exports over time: from sums by path to a recording, as importers do it. A path is one range for
+ * all its calls; the tree has only total durations, so children are laid out one after another.
  */
 #include "analyze/samples/internal.h"
 #include "present/export/stacks/internal.h"
@@ -12,9 +12,9 @@ struct laying {
     size_t n_recordings;
     struct marey__frames frames;
     struct marey__paths paths;
-    uint32_t *frame_of; /* by function, then by signature behind: plus one; 0: not made */
+    uint32_t *frame_of; /* by function, followed by those by signature: plus one; 0: not created */
     uint32_t *path_of;  /* by node */
-    uint32_t *roots;    /* by thread: the path that its calls are below; 0: none */
+    uint32_t *roots;    /* by thread: the root path of its calls; 0: none */
 };
 
 marey_status marey__make_recording(const char *source, const char *name,
@@ -60,7 +60,7 @@ static uint32_t find_frame(struct laying *l, const struct marey__call_node *node
     return number;
 }
 
-/* The path that a thread's calls are below, itself never laid out: of a number that is not a frame's. */
+/* The root path of a thread's calls, which is not laid out: its number is not a frame's. */
 static uint32_t find_root(struct laying *l, uint32_t thread)
 {
     if (l->roots[thread] == 0)

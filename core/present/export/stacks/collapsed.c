@@ -1,14 +1,14 @@
 /*
- * Stacks as lines, for flamegraph.pl, inferno, speedscope and whatever else reads them:
+ * Stacks as lines, for flamegraph.pl, inferno, speedscope and others:
  *
- *   epoch;step;forward 2598000123        nanoseconds of forward itself, without what was called from it
+ *   epoch;step;forward 2598000123        self time of forward in nanoseconds
  *   epoch;step;forward 2100000000 2598000123        with a baseline: before, and now
  *
- * One line for each path that took time, in the order of the paths.
+ * One line for each path with time, in the order of the paths.
  */
 #include "present/export/stacks/internal.h"
 
-/* The last space of "layer 12", behind which there are digits and at most one point; len when there is none. */
+/* The last space of "layer 12", followed by digits and at most one point; len if there is none. */
 static size_t find_number(const char *text, size_t len)
 {
     size_t i = len, n_points = 0;
@@ -18,7 +18,7 @@ static size_t find_number(const char *text, size_t len)
     return i > 0 && i < len && text[i - 1] == ' ' && text[i] != '.' ? i - 1 : len;
 }
 
-/* A frame ends at a semicolon and a line at its end, so neither may be in a name. */
+/* A frame ends at a semicolon and a line at its end, so names must contain neither. */
 void marey__collapsed_text(struct marey__buf *buf, const char *text, size_t len)
 {
     const size_t start = buf->len;
@@ -33,9 +33,9 @@ void marey__collapsed_text(struct marey__buf *buf, const char *text, size_t len)
 }
 
 /*
- * Digits behind a space at the end of a name would be taken for the first of two numbers: "layer 12 500" is a
- * differential line to flamegraph.pl and inferno, which also step over spaces before the number. Threads and ranks have
- * no time of their own and never end a line.
+ * Digits after a space at the end of a name would be parsed as the first of two numbers: "layer 12 500" is a
+ * differential line for flamegraph.pl and inferno, which also skip spaces before the number. Threads and ranks have no
+ * self time and never end a line.
  */
 void marey__collapsed_name(struct marey__buf *buf, const char *text, size_t len)
 {
@@ -56,7 +56,7 @@ static void put_number(struct marey__buf *line, uint64_t value)
     marey__buf_put_u64(line, value);
 }
 
-/* `path` holds the frames down to the node and is left as it is. */
+/* `path` holds the frames down to the node and is unchanged on return. */
 static void put_line(struct marey__export *x, const struct marey__stack_export *e, uint32_t node,
                      struct marey__buf *path)
 {
@@ -74,7 +74,7 @@ static void put_line(struct marey__export *x, const struct marey__stack_export *
     path->len = len;
 }
 
-/* `ends[d]` is where the frame of depth d ends in the path at hand. */
+/* `ends[d]` is the end of the frame at depth d in the current path. */
 static void put_lines(struct marey__export *x, const struct marey__stack_export *e,
                       struct marey__buf *path, size_t *ends)
 {

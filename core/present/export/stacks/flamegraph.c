@@ -1,4 +1,4 @@
-/* The flame graph as a file: boxes with colours, labels and tooltips; header, footer, style and script. */
+/* The flame graph file: boxes with colors, labels and tooltips; header, footer, style and script. */
 #include <math.h>
 
 #include "present/export/stacks/internal.h"
@@ -6,7 +6,7 @@
 /* flamegraph.js and flamegraph.css, which the build turns into strings. */
 extern const char marey__flamegraph_js[], marey__flamegraph_css[];
 
-/* Hand what is in f->buf to the file. */
+/* Write f->buf to the file. */
 static void flush(struct marey__flame *f)
 {
     if (!f->buf.failed)
@@ -39,12 +39,12 @@ static void put_change(struct marey__buf *buf, uint64_t now, uint64_t before)
     marey__text_duration(buf, (double)(now > before ? now - before : before - now), NULL);
 }
 
-/* ---- places ---- */
+/* ---- layout ---- */
 
 static int heaviest_first(const struct marey__node *a, const struct marey__node *b, const void *ctx)
 {
     const struct marey__stack_export *e = ctx;
-    if (e->options.label != NULL && a->depth == 1) /* threads and ranks stay in their order */
+    if (e->options.label != NULL && a->depth == 1) /* threads and ranks keep their order */
         return a < b ? -1 : a > b;
     for (int side = MAREY__NEW; side <= MAREY__OLD; side++) {
         const uint64_t x = e->stacks.times[side][marey__stack_node(e, a)].total_ns;
@@ -76,14 +76,14 @@ static bool add_box(struct marey__flame *f, const struct marey__flame_box *box)
 }
 
 /*
- * A box that nobody would see. Siblings come with the widest first, so those that are too narrow are side by side and
- * share one box: without it their time would look like their parent's own.
+ * A box too narrow to see. Siblings are sorted by width, so the narrow ones are adjacent and share one box: otherwise
+ * their time would look like their parent's self time.
  */
 static bool add_narrow(struct marey__flame *f, const struct marey__flame_box *box, uint32_t parent)
 {
     f->n_narrow++;
     if (is_narrow(f, marey__stack_times_of(&f->e, MAREY__NEW, parent)->total_ns))
-        return true; /* it is in what its parent is in */
+        return true; /* contained in its parent's shared box */
     f->narrow_ns += box->total_ns;
     struct marey__flame_box *last = &f->boxes[f->n_boxes - 1];
     if (last->n_narrow == 0 || last->row != box->row ||
@@ -99,7 +99,7 @@ static bool add_narrow(struct marey__flame *f, const struct marey__flame_box *bo
     return true;
 }
 
-/* `next[d]` is where the next box of depth d begins: children are side by side from the left edge of their parent. */
+/* `next[d]` is the begin of the next box at depth d: children start at the left edge of their parent. */
 static bool place_boxes(struct marey__flame *f, uint64_t *next)
 {
     const struct marey__tree *tree = &f->e.stacks.tree;
@@ -122,7 +122,7 @@ static bool place_boxes(struct marey__flame *f, uint64_t *next)
     return true;
 }
 
-/* Where each box goes; false on out of memory. */
+/* Place all boxes; false on out of memory. */
 static bool place_all(struct marey__flame *f)
 {
     uint32_t deepest = 0;
@@ -134,7 +134,7 @@ static bool place_all(struct marey__flame *f)
     return next != NULL && add_box(f, &whole) && place_boxes(f, next);
 }
 
-/* ---- colours ---- */
+/* ---- colors ---- */
 
 /* Hue in degrees, the others 0..1. */
 static uint32_t rgb_of(double hue, double saturation, double lightness)
@@ -152,7 +152,7 @@ static uint32_t rgb_of(double hue, double saturation, double lightness)
 
 uint32_t marey__flame_color(uint64_t hash)
 {
-    const double hue = 10 + (double)(hash % 210); /* from red over green to blue */
+    const double hue = 10 + (double)(hash % 210); /* from red through green to blue */
     const double saturation = 0.50 + 0.03 * (double)(hash / 360 % 8);
     const double lightness = 0.76 + 0.01 * (double)(hash / 2880 % 8);
     return rgb_of(hue, saturation, lightness);
@@ -248,7 +248,7 @@ size_t marey__flame_room(double width, const char *text, size_t len)
 {
     double letter = MAREY__FLAME_LETTER;
     for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] >= 0xe1) /* from U+1000 on letters may be twice as wide */
+        if ((unsigned char)text[i] >= 0xe1) /* from U+1000 on, characters may be twice as wide */
             letter = 2 * MAREY__FLAME_LETTER;
     const double room = (width - 6) / letter;
     return room >= 1 ? (size_t)room : 0;
@@ -259,7 +259,7 @@ static bool is_inside_letter(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Where the letter `n` of the text begins. */
+/* The offset of character `n` of the text. */
 static size_t find_letter(const struct marey__buf *text, size_t n)
 {
     size_t i = 0;
@@ -276,7 +276,7 @@ static size_t count_letters(const struct marey__buf *text)
     return n;
 }
 
-/* The name and, where there is room, the time behind it; nothing where too little of the name would be left. */
+/* The name, followed by the time if there is space; nothing if too little of the name would remain. */
 void marey__flame_label(struct marey__buf *label, const struct marey__buf *name, const char *time,
                         double width)
 {
@@ -308,7 +308,7 @@ static void put_name(const struct marey__flame *f, struct marey__buf *name,
     }
 }
 
-/* Boxes of some width get a white edge, so that two of one colour can be distinguished. */
+/* Wide enough boxes get a white edge, which separates boxes of one color. */
 static void put_shape(struct marey__flame *f, const struct marey__flame_box *box, double x,
                       double y, double width, const struct marey__buf *label)
 {
@@ -356,7 +356,7 @@ static void put_boxes(struct marey__flame *f)
 
 static void put_title(const struct marey__flame *f, struct marey__buf *title)
 {
-    const size_t widest = f->e.has_baseline ? 23 : 48; /* the search is to the right of it */
+    const size_t widest = f->e.has_baseline ? 23 : 48; /* the search field is to the right */
     marey__buf_puts(title, f->e.has_baseline ? "What changed: " : "Where the time went: ");
     marey__text_put(title, f->titles[MAREY__NEW], strlen(f->titles[MAREY__NEW]), widest);
     if (!f->e.has_baseline)
@@ -472,7 +472,7 @@ static void put_start(struct marey__flame *f, double height)
     marey__buf_puts(&f->buf, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
 }
 
-/* The header comes last: the script keeps it in sight above boxes that scroll away below it. */
+/* The header comes last: the script keeps it visible above boxes that scroll below it. */
 static void put_chart(struct marey__flame *f)
 {
     f->top = MAREY__FLAME_HEADER + (f->e.has_baseline ? MAREY__FLAME_LEGEND : 0);

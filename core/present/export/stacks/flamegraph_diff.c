@@ -1,9 +1,9 @@
 /*
- * A flame graph against a baseline: colours by the change of self time, their legend, and the paths that are gone.
+ * A flame graph with a baseline: colors by the change of self time, their legend, and removed paths.
  *
- * Changes are plain differences of sums, scaled by nothing: a run that is twice as long is slower everywhere, and the
- * header has both totals. Seven colours are all the eye distinguishes; where they begin are round numbers of time, taken
- * from the largest change there is.
+ * Changes are plain differences of sums without scaling: a run that is twice as long is slower everywhere, and the
+ * header has both totals. Seven colors are as many as can be distinguished; their limits are round times, derived from
+ * the largest change.
  */
 #include <math.h>
 
@@ -14,7 +14,7 @@ static uint64_t change_of(uint64_t now, uint64_t before)
     return now > before ? now - before : before - now;
 }
 
-/* ---- colours ---- */
+/* ---- colors ---- */
 
 /* The largest of 1, 2, 5, 10, 20, ... that is not above `ns`; 0 for 0. */
 static uint64_t round_down(uint64_t ns)
@@ -43,7 +43,7 @@ uint32_t marey__flame_change_color(int class)
     return colors[class + 3];
 }
 
-/* ---- what is gone ---- */
+/* ---- removed paths ---- */
 
 static int longest_first(const void *a, const void *b, void *ctx)
 {
@@ -76,7 +76,7 @@ bool marey__flame_compare(struct marey__flame *f)
     uint64_t largest = 0;
     for (size_t i = 1; i < stacks->tree.n; i++) {
         const uint64_t now = stacks->times[MAREY__NEW][i].self_ns;
-        /* What is gone is in the list and has no box to colour. */
+        /* Removed paths are in the list and have no box. */
         if (stacks->times[MAREY__NEW][i].total_ns != 0)
             largest = MAREY__MAX(largest, change_of(now, stacks->times[MAREY__OLD][i].self_ns));
     }
@@ -103,7 +103,7 @@ static void put_words(struct marey__flame *f, double x, double y, const char *ki
     marey__flame_text(f, x, y, kind, &text);
 }
 
-/* Seven swatches in a row; below, the changes at which they meet. */
+/* Seven swatches in a row, with the limits between them below. */
 void marey__flame_put_legend(struct marey__flame *f, double y)
 {
     enum { SWATCH = 72, LEFT = 240 };

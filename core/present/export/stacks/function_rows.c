@@ -1,6 +1,6 @@
 /*
- * What files of calls have in common: a row for each function as a file calls it, and who called whom. Two functions of one
- * file, line and name are one row, because readers of such a file cannot distinguish them.
+ * Common data of call profile formats: a row for each function as the format identifies it, with callers and callees.
+ * Functions with the same file, line and name share a row, because readers cannot distinguish them.
  */
 #include "present/export/stacks/internal.h"
 
@@ -15,7 +15,7 @@ static void add_sum(struct marey__call_sum *into, const struct marey__call_sum *
     into->max_ns = MAREY__MAX(into->max_ns, from->max_ns);
 }
 
-/* The row of an entity, made when new; false on out of memory. */
+/* The row of an entity, created if needed; false on out of memory. */
 static bool find_row(struct marey__function_rows *files, struct marey__names *keys,
                      const struct marey__call_sums *sums, uint32_t entity, uint32_t *row)
 {
@@ -58,7 +58,7 @@ MAREY__ORDER(by_callee, struct marey__call_edge, MAREY__UP(callee) MAREY__UP(cal
 
 MAREY__ORDER(by_caller, struct marey__call_edge, MAREY__UP(caller) MAREY__UP(callee))
 
-/* In order, and those that are one between rows made one. */
+/* Sort edges, and merge those between the same rows. */
 static void make_edges(struct marey__function_rows *files, struct marey__call_sums *sums,
                        const uint32_t *rows, enum marey__call_rows_order order)
 {
@@ -82,7 +82,7 @@ static void make_edges(struct marey__function_rows *files, struct marey__call_su
         else
             files->edges[files->n_edges++] = files->edges[i];
     }
-    sums->edges = NULL; /* they are the files' now */
+    sums->edges = NULL; /* now owned by `files` */
 }
 
 marey_status marey__function_rows_init(struct marey__function_rows *files,

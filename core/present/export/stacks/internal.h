@@ -23,7 +23,7 @@
 struct marey__stack_export {
     struct marey__stacks stacks;
     struct marey__stacks_options options;
-    uint32_t *order; /* nodes, depth first; those without any time on either side are not there */
+    uint32_t *order; /* nodes, depth first, without those that have no time on either side */
     size_t n;
     bool has_baseline;
 };
@@ -31,8 +31,8 @@ struct marey__stack_export {
 typedef void marey__clean_name(struct marey__buf *buf, const char *text, size_t len);
 
 /*
- * Read the recordings and the baseline of `x`, and put the paths in order; `compare` is called with the export as its
- * context. MAREY_EINVAL when the option `by` is unknown. Fini accepts a partially initialized one.
+ * Read the recordings and the baseline of `x`, and sort the paths; `compare` is called with the export as its context.
+ * MAREY_EINVAL if the option `by` is unknown. fini() accepts a partially initialized one.
  */
 MAREY_WARN_UNUSED marey_status marey__stack_export_init(struct marey__stack_export *e,
                                                         struct marey__export *x,
@@ -62,13 +62,13 @@ static inline const struct marey__name *marey__stack_name(const struct marey__st
 /* Siblings by the bytes of their names. */
 int marey__stack_by_name(const struct marey__node *a, const struct marey__node *b, const void *ctx);
 
-/* A text and the name of a range as the lines of `collapsed` can hold them. */
+/* A text and the name of a range, escaped for lines of `collapsed`. */
 void marey__collapsed_text(struct marey__buf *buf, const char *text, size_t len);
 void marey__collapsed_name(struct marey__buf *buf, const char *text, size_t len);
 
 /* ---- function_rows.c ---- */
 
-/* A function as a file calls it; with its arguments where signatures were recorded. */
+/* A function as the format identifies it; with its arguments if signatures were recorded. */
 struct marey__call_row {
     const char *label, *file;
     uint32_t line;
@@ -78,11 +78,11 @@ struct marey__function_rows {
     struct marey__calls calls;
     struct marey__arena texts;
     struct marey__call_row *rows;
-    struct marey__call_edge *edges; /* caller and callee are rows; in the order that was asked for */
+    struct marey__call_edge *edges; /* caller and callee are rows; in the requested order */
     size_t n_rows, n_edges;
 };
 enum marey__call_rows_order { MAREY__ROWS_BY_CALLEE, MAREY__ROWS_BY_CALLER };
-/* On failure it is left finished. */
+/* On failure fini has run on it. */
 MAREY_WARN_UNUSED marey_status marey__function_rows_init(struct marey__function_rows *files,
                                                          marey_recording *const *recordings, size_t n,
                                                          const struct marey_export_options *options,
@@ -92,8 +92,8 @@ void marey__function_rows_fini(struct marey__function_rows *files);
 /* ---- calls_as_ranges.c ---- */
 
 /*
- * The tree that an export asks for: of samples where it has a filter of them, else marey__calls_read. `is_complete`: with
- * start-up and idle processes, as the format's own profiler would have it.
+ * The tree for an export: of samples if it has a filter for them, else from marey__calls_read. `is_complete`: with
+ * start-up and idle processes, as the format's own profiler includes them.
  */
 MAREY_WARN_UNUSED marey_status marey__calls_wanted(struct marey__calls *calls,
                                                    marey_recording *const *recordings, size_t n,
@@ -101,48 +101,48 @@ MAREY_WARN_UNUSED marey_status marey__calls_wanted(struct marey__calls *calls,
                                                    bool is_complete);
 
 /*
- * A recording whose ranges are the calls of `recordings`: each path one range on its thread's track, what it called first, its
- * own time behind. There are no times of day in it, only durations. The caller closes it.
+ * A recording whose ranges are the calls of `recordings`: each path is one range on its thread's track, its first
+ * callee first, its self time last. It has only durations, no timestamps. The caller closes it.
  */
 MAREY_WARN_UNUSED marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n,
                                                       const struct marey_export_options *options,
                                                       marey_recording **out);
-/* Make a recording named `name` of what `fill` puts into a sink. The caller closes it. */
+/* Make a recording named `name` from the events that `fill` puts into a sink. The caller closes it. */
 MAREY_WARN_UNUSED marey_status marey__make_recording(const char *source, const char *name,
                                                      marey_status (*fill)(void *ctx,
                                                                           marey__sink *sink),
                                                      void *ctx, marey_recording **out);
-/* Whether these are all there is: calls, and no event. */
+/* Whether there are only calls, and no events. */
 bool marey__calls_are_all(marey_recording *const *recordings, size_t n);
 
 /* ---- samples_as_ranges.c ---- */
 
 /*
- * A recording whose ranges are the samples of `recordings` that `filter` (NULL: the defaults) lets count, on the clock of
- * their machines. `is_beside`: it goes into one file with the recordings' own events, and its threads have numbers and names
- * that are none of theirs. The caller closes it.
+ * A recording whose ranges are the samples of `recordings` that pass `filter` (NULL: the default one), on the clock of
+ * their machines. `is_beside`: for one file with the recordings' events; its threads have distinct numbers and names.
+ * The caller closes it.
  */
 MAREY_WARN_UNUSED marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t n,
                                                         const struct marey_samples_filter *filter,
                                                         bool is_beside, marey_recording **out);
-/* Whether these are all there is: samples, and neither events nor calls. */
+/* Whether there are only samples, and neither events nor calls. */
 bool marey__samples_are_all(marey_recording *const *recordings, size_t n);
 
 /* ==== flamegraph ==== */
 
 /*
- * The flame graph: a chart of stacks, one box for each path, as wide as its total time, below the box it was called
- * from.
+ * The flame graph: a chart of stacks, one box per path, as wide as its total time, below its caller's
+ * box.
  *
- *   ┌ header ── what this is, the sum, a legend when two recordings are compared ┐     flamegraph.c, flamegraph_diff.c
+ *   ┌ header ── title, sum, a legend when two recordings are compared ───────────┐     flamegraph.c, flamegraph_diff.c
  *   │ all                                                                        │
  *   │ step                                          │ evaluate           │       │     flamegraph.c
  *   │ forward               │ backward      │                                    │
- *   │ paths that only the baseline has, as a list                                │     flamegraph_diff.c
- *   └ footer ── what was left out ───────────────────────────────────────────────┘     flamegraph.c
+ *   │ paths found only in the baseline, as a list                                │     flamegraph_diff.c
+ *   └ footer ── omitted data ────────────────────────────────────────────────────┘     flamegraph.c
  *
- * The file is an SVG that is whole without its script: titles of boxes serve as tooltips. The script (flamegraph.js)
- * adds search, zoom and the keyboard; all it knows it reads off the boxes.
+ * The file is an SVG that works without its script: titles of boxes are tooltips. The script (flamegraph.js)
+ * adds search, zoom and keyboard control; it reads its data from the boxes.
  */
 
 /* In pixels. The script has the same numbers. */
@@ -154,29 +154,29 @@ enum {
     MAREY__FLAME_LEGEND = 40,
 };
 #define MAREY__FLAME_INNER (MAREY__FLAME_WIDTH - 2 * MAREY__FLAME_PAD)
-/* Of the letters in boxes: monospace fonts of 12 pixels, so that nobody need ask how wide a text is. */
+/* Letter width in boxes: monospace fonts of 12 pixels, so that text widths are known. */
 #define MAREY__FLAME_LETTER 7.25
-/* The eye sees nothing of boxes that are narrower. */
+/* Narrower boxes are invisible. */
 #define MAREY__FLAME_NARROWEST 0.25
 
 struct marey__flame_box {
     uint32_t node; /* 0: the whole */
     uint32_t row;
     uint64_t start_ns, total_ns;
-    uint32_t n_narrow; /* not 0: so many siblings, each too narrow for a box, `node` the first of them */
+    uint32_t n_narrow; /* not 0: number of siblings too narrow for a box, `node` being the first */
 };
 
 struct marey__flame {
     struct marey__stack_export e;
     struct marey__export *x;
-    struct marey__buf buf; /* what is being written */
+    struct marey__buf buf; /* output buffer */
     char *titles[MAREY__N_SIDES];
     struct marey__flame_box *boxes; /* depth first */
     size_t n_boxes, boxes_cap;
     uint32_t n_rows;
-    uint64_t n_narrow, narrow_ns; /* not drawn by themselves, and their time together */
-    uint64_t change_steps_ns[3]; /* of self time: where colours begin, become stronger, are strongest */
-    uint32_t *gone;              /* outermost nodes that only the baseline has, heaviest first */
+    uint64_t n_narrow, narrow_ns; /* boxes not drawn separately, and their total time */
+    uint64_t change_steps_ns[3];  /* of self time: limits of the three shades */
+    uint32_t *gone;               /* outermost nodes found only in the baseline, heaviest first */
     size_t n_gone, gone_cap;
     double top; /* of the boxes */
 };
@@ -190,23 +190,23 @@ static inline uint64_t marey__flame_total(const struct marey__flame *f, enum mar
 void marey__flame_text(struct marey__flame *f, double x, double y, const char *kind,
                        const struct marey__buf *text);
 
-/* A colour that is the same for a name wherever it comes: light enough for black letters. */
+/* A color that depends only on the name: light enough for black letters. */
 uint32_t marey__flame_color(uint64_t hash);
-/* `name` and behind it `time`, or what a box of that width has room for; `name` is valid UTF-8. */
+/* `name` followed by `time`, or as much as fits in the width; `name` is valid UTF-8. */
 void marey__flame_label(struct marey__buf *label, const struct marey__buf *name, const char *time,
                         double width);
-/* How many letters of UTF-8 a width in pixels takes, when `text` may have wide ones. */
+/* How many UTF-8 characters fit in a width in pixels, if `text` may have wide ones. */
 size_t marey__flame_room(double width, const char *text, size_t len);
 
 /* ---- flamegraph_diff.c ---- */
 
-/* Find the steps of change and the paths that are gone; false on out of memory. */
+/* Find the limits of change and removed paths; false on out of memory. */
 MAREY_WARN_UNUSED bool marey__flame_compare(struct marey__flame *f);
 /* -3 to 3: much faster to much slower. */
 int marey__flame_change_class(const struct marey__flame *f, uint64_t now, uint64_t before);
 uint32_t marey__flame_change_color(int class);
 void marey__flame_put_legend(struct marey__flame *f, double y);
-/* The list of what is gone; returns its height. */
+/* The list of removed paths; returns its height. */
 double marey__flame_gone_height(const struct marey__flame *f);
 void marey__flame_put_gone(struct marey__flame *f, double y);
 

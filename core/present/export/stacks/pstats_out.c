@@ -1,11 +1,11 @@
 /*
- * pstats: what cProfile dumps, for the standard library's pstats, snakeviz and gprof2dot. A dict written as Python's marshal
- * does, in its version 2, which every Python of today reads:
+ * pstats: cProfile's format, for the standard library's pstats, snakeviz and gprof2dot. A dict in Python's marshal
+ * format, version 2, which every current Python reads:
  *
- *   (file, line, function): (primitive calls, calls, own seconds, seconds in all,
- *                            {caller: (calls, primitive calls, own seconds, seconds in all)})
+ *   (file, line, function): (primitive calls, calls, self seconds, total seconds,
+ *                            {caller: (calls, primitive calls, self seconds, total seconds)})
  *
- * A function that was called with other arguments is another row, where signatures were recorded. Samples have no counts:
+ * If signatures were recorded, each has its own row. Samples have no call counts:
  * their calls are 0, for which pstats leaves the time per call empty.
  */
 #include "present/export/stacks/internal.h"
@@ -16,11 +16,11 @@ struct dump {
     struct marey__buf bytes;
 };
 
-/* ---- values, as marshal has them ---- */
+/* ---- values in marshal format ---- */
 
 static void put_u32(struct marey__buf *bytes, uint32_t value)
 {
-    marey__buf_put(bytes, &value, sizeof value); /* little-endian, as we are */
+    marey__buf_put(bytes, &value, sizeof value); /* little-endian, like all supported machines */
 }
 
 static void put_integer(struct marey__buf *bytes, uint64_t value)

@@ -1,15 +1,15 @@
 /*
- * Samples as `py-spy record --format raw` writes them, for whatever reads that:
+ * Samples in the format of `py-spy record --format raw`:
  *
  *   main (/home/user/train.py:3);Model.forward (/home/user/model.py:9) 53
  *
- * A line is a stack with its lines; the number says how many samples had it. Where there are several processes each stack
- * begins with them, as with --subprocesses, and with the option `by` set to "thread" the thread follows, as with --threads.
+ * A line is a stack with line numbers, and its number of samples. With several processes each stack
+ * begins with its processes, as with --subprocesses; if the option `by` is "thread" the thread follows, as with --threads.
  */
 #include "analyze/samples/internal.h"
 #include "present/export/stacks/internal.h"
 
-/* Samples of a stack; of a process or thread where these are written. */
+/* Samples of a stack, and of a process or thread if these are written. */
 struct line {
     uint32_t owner, stack; /* the key */
     uint64_t n;
@@ -56,7 +56,7 @@ static void put_text(struct marey__buf *text, const char *bytes)
     marey__collapsed_text(text, bytes, strlen(bytes));
 }
 
-/* Ancestors that were sampled first. */
+/* Sampled ancestors come first. */
 static void put_process(const struct writing *w, struct marey__buf *text, uint32_t process,
                         unsigned depth)
 {

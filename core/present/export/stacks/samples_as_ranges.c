@@ -1,16 +1,16 @@
 /*
- * Samples as ranges, for exports that draw time: a function is a range on its thread's track for as long as it is found there
- * without a break. What a round finds is drawn back to the round before, whose gaps are random; after a longer pause, and of
- * threads that the round before has not seen, it is drawn for the time that it represents.
+ * Samples as ranges, for exports over time: a function is a range on its thread's track while successive rounds find it
+ * there. A round's stack is drawn back to the previous round, as gaps are random; after a longer pause, and for threads
+ * not seen in the previous round, it is drawn for the time that it represents.
  */
 #include "analyze/samples/internal.h"
 #include "present/export/stacks/internal.h"
 
 struct thread {
-    marey__sink_process *process; /* NULL: not met yet */
+    marey__sink_process *process; /* NULL: not seen yet */
     uint32_t lane;
-    uint32_t stack;         /* what was seen last */
-    uint64_t end_ns, round; /* up to when, and in which round of its process */
+    uint32_t stack;         /* seen last */
+    uint64_t end_ns, round; /* end of what is drawn; latest round, as numbered in its process */
     struct open {
         uint32_t function;
         uint64_t begin_ns, n_samples;
@@ -22,13 +22,13 @@ struct laying {
     struct marey__samples_set *set;
     const struct marey_samples_filter *filter;
     marey__sink *sink;
-    bool is_beside; /* other tracks of these threads are in the same file */
+    bool is_beside; /* the same file has other tracks of these threads */
     struct marey__frames frames;
     uint32_t *frame_of;     /* by function */
     struct thread *threads; /* by number */
-    uint64_t *rounds;       /* by process: how many there were */
+    uint64_t *rounds;       /* by process: number of rounds */
     size_t n_threads;
-    uint32_t *functions; /* of the stack at hand, outermost first */
+    uint32_t *functions; /* of the current stack, outermost first */
     size_t functions_cap;
 };
 
@@ -60,7 +60,7 @@ static bool make_frames(struct laying *l)
 
 /* ---- threads ---- */
 
-/* Numbers of threads end below 2^22. */
+/* Thread ids end below 2^22. */
 enum { INTERPRETER_TIDS = 1 << 23, BESIDE_TIDS = 1 << 30 };
 
 static int64_t tid_of(const struct laying *l, uint32_t number, const struct marey_samples_thread *t)
@@ -109,10 +109,10 @@ static bool meet_thread(struct laying *l, uint32_t number, struct thread *thread
 
 /* ---- ranges ---- */
 
-/* Random gaps are that many times the usual one once in twenty thousand. */
+/* Random gaps exceed this multiple of the mean once in about twenty thousand. */
 enum { LONGEST_GAP = 10 };
 
-/* End what is open from `depth` on. Of slices with equal times the outer one is put first. */
+/* End ranges from `depth` on. Of slices with equal times the outer one must come first. */
 static void close_from(struct laying *l, struct thread *thread, size_t depth, uint64_t end_ns)
 {
     for (size_t i = depth; i < thread->depth; i++) {
@@ -130,7 +130,7 @@ static void close_from(struct laying *l, struct thread *thread, size_t depth, ui
     thread->depth = MAREY__MIN(thread->depth, depth);
 }
 
-/* The functions of a stack, outermost first; only 0 where there are none. Returns how many; 0 on out of memory. */
+/* The functions of a stack, outermost first; only 0 if there are none. Returns how many; 0 on out of memory. */
 static size_t unroll(struct laying *l, uint32_t stack)
 {
     const marey_samples *const samples = l->set->samples;
@@ -195,7 +195,7 @@ static marey_status lay_round(void *ctx, const struct marey_samples_round *round
     return marey__sink_status(l->sink);
 }
 
-/* ---- the whole ---- */
+/* ---- all samples ---- */
 
 static marey_status lay_samples(void *ctx, marey__sink *sink)
 {

@@ -10,26 +10,26 @@
  *   {"name":"forward","file":"train.py","line":7}
  *   ]}}
  *
- * A stream of a GPU is a profile, too, whose frames are work. Speedscope wants frames within frames; work that overlaps
- * other work without lying in it is left out, and the profile's name, which then comes last, has the number.
+ * A GPU stream is also a profile, whose frames are work. Speedscope requires nested frames; work that overlaps
+ * other work without nesting is omitted, and the profile's name, which then comes last, has the number.
  *
- * Ranges that overlap others of an imported thread are a profile of their own, whose name says so.
+ * Overlapping ranges of an imported thread are in a separate profile with a corresponding name.
  *
- * A profile is one piece of the file, so the lanes of a process come one after the other. Frames get their numbers when
- * they are first used and are written last; they are all that is remembered. Every open frame is closed by somebody:
- * by its end, by a gap, or when its lane is done.
+ * A profile is one piece of the file, so the lanes of a process come one after another. Frames are numbered at their
+ * first use and written last; only they are kept in memory. Every open frame is closed:
+ * by its end, by a gap, or at the end of its lane.
  */
 #include "present/export/export_walk.h"
 
 struct frames {
-    struct marey__names keys; /* name, file and line as one text, kept in `texts` */
+    struct marey__names keys; /* name, file and line as one text, stored in `texts` */
     struct marey__arena texts;
-    const struct marey_site_info **sites; /* by frame; lent by the recordings */
+    const struct marey_site_info **sites; /* by frame; borrowed from the recordings */
     size_t cap;
     struct marey__buf key;
     uint32_t n_profiles;
-    bool has_events;     /* the profile at hand */
-    uint64_t n_left_out; /* of the stream at hand */
+    bool has_events;     /* the current profile */
+    uint64_t n_left_out; /* of the current stream */
 };
 
 static marey_status no_memory(struct marey__export *x)
@@ -39,7 +39,7 @@ static marey_status no_memory(struct marey__export *x)
 
 /* ---- frames ---- */
 
-/* The number of a site's frame; sites that agree in name, file and line share one. UINT32_MAX on out of memory. */
+/* The number of a site's frame; sites with equal name, file and line share one. UINT32_MAX on out of memory. */
 static uint32_t number_frame(struct frames *frames, const struct marey_site_info *site)
 {
     struct marey__names *keys = &frames->keys;
@@ -58,7 +58,7 @@ static uint32_t number_frame(struct frames *frames, const struct marey_site_info
     return number;
 }
 
-/* x->sites holds frame numbers plus one; 0: not used so far in this process. */
+/* x->sites holds frame numbers plus one; 0: not used yet in this process. */
 static inline uint32_t frame_of(struct marey__export *x, uint32_t site)
 {
     uint32_t *known = &((uint32_t *)x->sites)[marey__site_slot(x, site)];
@@ -86,7 +86,7 @@ static void put_frame(struct marey__buf *buf, const struct marey_site_info *site
 
 /* ---- profiles ---- */
 
-/* A thread is known by what a user sees elsewhere: rank, program, pid, its name, its number. */
+/* A thread is identified as elsewhere: rank, program, pid, its name, its number. */
 static void put_profile_name(struct marey__export *x, const struct marey__export_lane *lane,
                              struct marey__buf *buf)
 {
@@ -113,7 +113,7 @@ static void open_profile(struct marey__export *x, struct marey__export_lane *lan
 {
     struct frames *frames = x->own;
     struct marey__buf buf = {0};
-    lane->own = marey__alloc(1); /* says that the profile is open */
+    lane->own = marey__alloc(1); /* marks the profile as open */
     if (lane->own == NULL) {
         no_memory(x);
         return;
@@ -148,7 +148,7 @@ static inline void put_event(struct marey__export *x, char type, uint32_t site, 
     x->out.p = p;
 }
 
-/* End what ends at `until_ns` or before; of work that is open, `start_ns` is its end. */
+/* End work up to `until_ns`; for open work, `start_ns` is its end. */
 static void end_work(struct marey__export *x, struct marey__export_lane *lane, uint64_t until_ns)
 {
     while (lane->stack.n_open > 0 && lane->stack.open[lane->stack.n_open - 1].start_ns <= until_ns) {
@@ -206,7 +206,7 @@ static marey_status on_batch(struct marey__export *x, struct marey__export_lane 
     return marey__walk(x, lane, batch, &walker);
 }
 
-/* Longer work comes first where two begin together, so that what lies within another comes behind it. */
+/* Of work that begins together, the longer comes first, so that nested work comes after it. */
 static void on_work(struct marey__export *x, struct marey__export_lane *lane,
                     const struct marey__stream_work *work)
 {
@@ -246,7 +246,7 @@ static marey_status on_process(struct marey__export *x)
 static void on_finish(struct marey__export *x)
 {
     const struct frames *frames = x->own;
-    if (frames->n_profiles == 0) /* speedscope wants to open one */
+    if (frames->n_profiles == 0) /* speedscope requires at least one profile */
         marey__out_puts(&x->out, "\n{\"type\":\"evented\",\"name\":\"no ranges\",\"unit\":"
                                  "\"nanoseconds\",\"startValue\":0,\"events\":[],\"endValue\":0}");
     marey__out_puts(&x->out, "\n],\"shared\":{\"frames\":[");

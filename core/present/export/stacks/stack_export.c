@@ -1,11 +1,11 @@
-/* Stacks for the exports that add up: labels of threads and ranks, both sides, and an order. */
+/* Stacks for the exports of sums: labels of threads and ranks, both sides, and an order. */
 #include "present/export/stacks/internal.h"
 
 /* ---- the outermost frame ---- */
 
 /*
- * Pids and tids differ from run to run, and the paths of two runs must meet: a process goes by its rank, or by what it
- * runs.
+ * Pids and tids differ between runs, but paths of two runs must match: a process is labelled by its rank, or by its
+ * program.
  */
 static void put_rank(struct marey__buf *buf, const struct marey_process *process,
                      const struct marey_lane_info *lane)

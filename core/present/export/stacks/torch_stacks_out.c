@@ -1,7 +1,10 @@
-/* Stacks with the time of each call, a line each, for flamegraph.pl and its like: as torch's export_stacks() writes them. */
+/*
+ * Stacks with the time of each call, one per line, for flamegraph.pl and similar tools, as torch's export_stacks()
+ * writes them.
+ */
 #include "analyze/operators/internal.h"
 
-/* A call that has a line, by the time it began. */
+/* A call with a line, by its begin. */
 struct line {
     int64_t begin_ns, end_ns, ns;
     uint32_t order, stack;
@@ -54,7 +57,7 @@ static marey_status put_lines(const struct marey__operators *operators, const st
     return status;
 }
 
-/* Whether it is the time on devices; false and a sentence for a metric that is none. */
+/* Whether it is the time on devices; fails for an unknown metric. */
 static marey_status choose(const struct marey__operators *operators, const char *metric,
                            bool *of_device)
 {
