@@ -113,18 +113,18 @@ static void check_world(const struct marey__run_rank *ranks, size_t n,
     if (missing != NULL && n_missing != 0) {
         marey__buf_printf(&text, "Rank%s ", n_missing == 1 ? "" : "s");
         put_rank_list(&text, missing, n_missing);
-        marey__buf_printf(&text,
-                          " of %d %s no log here: not recorded, without an event so far, or left "
-                          "behind when logs were copied. Figures are of the other %zu.",
-                          world, n_missing == 1 ? "has" : "have", (size_t)world - n_missing);
+        marey__buf_printf(
+            &text,
+            " of %d %s no log here: not recorded, without an event so far, or missing "
+            "from a copy. Figures are for the other %zu.",
+            world, n_missing == 1 ? "has" : "have", (size_t)world - n_missing);
         warn_text(warnings, &text);
     }
     if (least < world)
-        marey__warn(
-            warnings,
-            "Ranks of one run say that it has %d and that it has %d ranks: logs of different "
-            "runs lie together, or the run was started anew with another number.",
-            least, world);
+        marey__warn(warnings,
+                    "Ranks of one run record world sizes of %d and %d: the logs belong to "
+                    "different runs, or the run was restarted with another size.",
+                    least, world);
 }
 
 static void check_worlds(struct marey__run_rank *ranks, size_t n, struct marey__warnings *warnings)
@@ -168,7 +168,8 @@ static void check_versions(const struct marey__checked_logs *all, struct marey__
                           seen[k].n, seen[k].n == 1 ? "" : "s", seen[k].n == 1 ? "" : "such as ",
                           marey__base_name(seen[k].path));
     }
-    marey__buf_puts(&text, ". All of them are read; what measuring cost may differ between them.");
+    marey__buf_puts(&text,
+                    ". All of them are read; the cost of measuring may differ between them.");
     warn_text(warnings, &text);
 }
 
@@ -192,8 +193,7 @@ static void check_running(const struct marey__checked_logs *all, struct marey__w
             marey__buf_printf(&text, ", rank%s ", n_ranks == 1 ? "" : "s");
             put_rank_list(&text, ranks, n_ranks);
         }
-        marey__buf_puts(&text,
-                        ": this is what they have written so far; read it again at the end.");
+        marey__buf_puts(&text, ": the data is incomplete; read it again at the end.");
         warn_text(warnings, &text);
     }
 }
@@ -201,11 +201,10 @@ static void check_running(const struct marey__checked_logs *all, struct marey__w
 static void check_files(const struct marey__checked_logs *all, struct marey__warnings *warnings)
 {
     if (all->n_broken != 0)
-        marey__warn(
-            warnings,
-            "%zu of %zu logs could not be read and %s left out; each is named above. Figures "
-            "are of the others.",
-            all->n_broken, all->n + all->n_broken, all->n_broken == 1 ? "was" : "were");
+        marey__warn(warnings,
+                    "%zu of %zu logs could not be read and %s left out; each is named above. "
+                    "Figures are for the others.",
+                    all->n_broken, all->n + all->n_broken, all->n_broken == 1 ? "was" : "were");
     if (all->n_empty != 0)
         marey__warn(warnings, "%zu log%s empty: %s.", all->n_empty,
                     all->n_empty == 1 ? " is" : "s are",

@@ -96,12 +96,12 @@ static void warn_of_damage(const struct marey__log_scan *scan)
     if (scan->newest != 0)
         marey__warn(
             scan->warnings,
-            "%s was written by a later version of marey, in format %u, of which this one knows "
-            "%d: what it does not know was skipped. A marey at least as new as that reads all "
-            "of it.",
+            "%s was written by a later version of marey, in format %u; this version reads formats "
+            "up to %d and skipped the rest. Read it with that version or a later one.",
             path, scan->newest, MAREY__LOG_VERSION);
     if (!scan->has_log)
-        marey__warn_damage(scan->warnings, "%s has lost the block that describes its process.", path);
+        marey__warn_damage(scan->warnings, "%s is missing the block that describes its process.",
+                           path);
     if (scan->n_moments == 0 && scan->has_words)
         marey__warn(scan->warnings, "%s has no clock readings; its times may be wrong.", path);
     if (strcmp(scan->log->info.end, "running") == 0)
@@ -115,11 +115,11 @@ static void warn_of_damage(const struct marey__log_scan *scan)
                            " bytes were not read.",
                            path, at, scan->reader.torn, size - at);
     else if (!scan->has_end && scan->pool != NULL && scan->pool[0] != '\0')
-        marey__warn_damage(scan->warnings,
-                           "%s has no end, and the pool with its last events is gone: it was cut "
-                           "off, or copied without "
-                           "its pool.",
-                           path);
+        marey__warn_damage(
+            scan->warnings,
+            "%s has no end, and the pool with its last events is missing: the log was "
+            "truncated, or copied without its pool.",
+            path);
 }
 
 /* Infer how a process ended whose log does not record it. */
@@ -219,18 +219,19 @@ static marey_status scan_log(struct marey__log_scan *scan)
     if (pread(scan->reader.fd, &first, sizeof first, (off_t)scan->log->start) !=
             (ssize_t)sizeof first ||
         !marey__is_block_magic(first.magic))
-        return marey__fail(MAREY_EFORMAT, "%s is not a log of marey", scan->reader.path);
+        return marey__fail(MAREY_EFORMAT, "%s is not a marey log", scan->reader.path);
     MAREY_TRY(take_blocks(scan));
     if (!scan->has_end)
         MAREY_TRY(take_pool(scan));
     if (scan->n_blocks == 0)
         return marey__fail(MAREY_EFORMAT, "%s is damaged: %s", scan->reader.path,
-                           scan->reader.torn != NULL ? scan->reader.torn : "no whole block is in it");
+                           scan->reader.torn != NULL ? scan->reader.torn
+                                                     : "it contains no complete block");
     if (!scan->has_log && !scan->has_words && scan->newest != 0)
         return marey__fail(
             MAREY_EFORMAT,
-            "%s is in format %u, and this marey reads formats up to %d: read it with a "
-            "marey at least as new as the one that wrote it",
+            "%s is in format %u, and this marey reads formats up to %d: read it with "
+            "the version that wrote it, or a later one",
             scan->reader.path, scan->newest, MAREY__LOG_VERSION);
     if (!scan->has_end)
         scan->log->info.end = guess_end(scan);

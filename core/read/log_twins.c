@@ -42,21 +42,20 @@ static void warn_twin(const struct marey__run_rank *a, const struct marey__run_r
 {
     const struct marey_process *x = a->process, *y = b->process;
     if (twin == TWIN_COPY)
-        marey__warn(
-            warnings,
-            "%s and %s are of the same process, rank %d: it is counted twice; remove one of "
-            "the two files.",
-            file_of(x), file_of(y), x->rank);
+        marey__warn(warnings,
+                    "%s and %s are logs of the same process, rank %d, which is counted twice: "
+                    "remove one of the two files.",
+                    file_of(x), file_of(y), x->rank);
     else if (twin == TWIN_RESTART)
         marey__warn(warnings,
-                    "Rank %d was started anew: process %" PRId64
-                    " on %s ended before process %" PRId64 " on %s began. Its figures are of both.",
+                    "Rank %d was restarted: process %" PRId64 " on %s ended before process %" PRId64
+                    " on %s began. Its figures include both.",
                     x->rank, x->pid, x->host, y->pid, y->host);
     else
         marey__warn(warnings,
-                    "Two processes took themselves for rank %d at the same time, %" PRId64
-                    " on %s and %" PRId64 " on %s: both are counted. Look at the ranks that the "
-                    "launcher gives, or remove %s or %s.",
+                    "Two processes ran as rank %d at the same time, %" PRId64 " on %s and %" PRId64
+                    " on %s: both are counted. Check the ranks that the launcher assigns, or "
+                    "remove %s or %s.",
                     x->rank, x->pid, x->host, y->pid, y->host, file_of(x), file_of(y));
 }
 
@@ -64,8 +63,8 @@ void marey__check_twins(const struct marey__run_rank *ranks, size_t n,
                         struct marey__warnings *warnings)
 {
     static const char *const words[] = {
-        [TWIN_COPY] = "are there in two copies",
-        [TWIN_RESTART] = "were started anew",
+        [TWIN_COPY] = "have two copies of a log",
+        [TWIN_RESTART] = "were restarted",
         [TWIN_BESIDE] = "had two processes at the same time",
     };
     size_t n_found[TWIN_BESIDE + 1] = {0};
@@ -126,10 +125,10 @@ static void warn_clock(const struct host_time *usual, const struct host_time *ho
     if (!text.failed)
         marey__warn(
             warnings,
-            "By its clock the ranks on %s began %s %s those on %s, and none ran at the same "
-            "time, though they are of one run: the clocks of the two hosts differ, or the "
-            "ranks ran one after the other. Times within a rank hold; moments on different "
-            "hosts cannot be compared until their clocks agree (chrony, NTP).",
+            "By their clocks, the ranks on %s began %s %s those on %s, and none ran at the same "
+            "time, although they belong to one run: the clocks of the two hosts differ, or the "
+            "ranks ran one after another. Times within a rank are valid; timestamps of different "
+            "hosts are comparable only if their clocks agree (chrony, NTP).",
             host->host, text.data, is_later ? "after" : "before", usual->host);
 }
 

@@ -105,7 +105,7 @@ def test_cost_is_taken_out_and_told(marey):
     taken = less["totals"][0]["subtracted_ns"]
     assert 0 < taken == plain["totals"][0]["self_ns"] - less["totals"][0]["self_ns"]
     assert "measuring a call costs" in marey("report", TREE, "--calls").stdout
-    assert "is taken out of these times" in marey("report", TREE, "--calls", "--subtract").stdout
+    assert "is subtracted from these times" in marey("report", TREE, "--calls", "--subtract").stdout
 
 
 @pytest.mark.parametrize(

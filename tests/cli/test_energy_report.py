@@ -44,7 +44,7 @@ def test_energy_is_power_times_time_and_epochs_add_up(marey, run):
     assert {row["name"]: row["count"] for row in answer["phases"]} == {"train": 2, "(no phase)": None}
     assert sum(row["duration_ns"] for row in answer["phases"]) == whole["duration_ns"]
     assert answer["iterations"][-1]["last"] == 19
-    assert "which GPUs the processes used is not known: all that were measured are counted" in answer["notes"]
+    assert "the GPUs used by the processes are unknown: all measured GPUs are counted" in answer["notes"]
 
 
 def test_the_answer_for_people_begins_with_joules(marey, run):

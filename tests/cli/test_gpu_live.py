@@ -171,7 +171,7 @@ def test_a_full_log_is_told_everywhere(marey: Any, traced: Callable[..., Path]) 
     lost = json.loads(marey("report", path, "--gpu", "--json").stdout)["lost_events"]
     assert lost > 0
     assert "\nlost: " in marey("report", path, "--gpu").stdout
-    assert f"note: Events that were not recorded: {lost} of process" in marey("breakdown", path).stdout
+    assert f"note: Lost events: {lost} of process" in marey("breakdown", path).stdout
 
 
 @pytest.mark.parametrize("command", [("report",), ("report", "--gpu"), ("breakdown",)])

@@ -105,7 +105,7 @@ def test_json_has_the_tables(marey, loop):
 
 
 def test_a_range_that_is_not_there_is_told(marey, loop):
-    assert "No range called 'loading' ran in an iteration" in marey("report", loop, "--data", "loading").stdout
+    assert "No range 'loading' ran in an iteration" in marey("report", loop, "--data", "loading").stdout
 
 
 def test_tables_are_shown_when_asked_for(marey, loop):

@@ -37,7 +37,7 @@ def test_a_missing_rank_is_named(marey, folder):
     rank_logs.write(folder, [rank for rank in rank_logs.job(8) if rank.rank != 5])
     (note,) = notes(marey, folder)
     assert note.startswith("Rank 5 of 8 has no log here: not recorded, ")
-    assert note.endswith("Figures are of the other 7.")
+    assert note.endswith("Figures are for the other 7.")
 
 
 def test_many_missing_ranks_are_spans_and_a_number(marey, folder):
@@ -57,7 +57,7 @@ def test_ranks_that_were_started_one_by_one_are_one_run(marey, folder):
 
 def test_one_run_of_two_sizes_is_told(marey, folder):
     rank_logs.write(folder, [*rank_logs.job(4)[:3], Rank(3, 3)])
-    assert any("say that it has 3 and that it has 4 ranks" in note for note in notes(marey, folder))
+    assert any("record world sizes of 3 and 4" in note for note in notes(marey, folder))
 
 
 # ---- one corrupt log among a thousand ----
@@ -73,7 +73,7 @@ def test_one_corrupt_log_among_a_thousand_is_named_skipped_and_counted(marey, fo
     assert len(report["processes"]) == 999
     assert report["rank_spread"][0]["ranks"] == 999
     damage, count, missing = report["warnings"]
-    assert damage == f"{paths[321]} is not a log of marey."
+    assert damage == f"{paths[321]} is not a marey log."
     assert count.startswith("1 of 1000 logs could not be read and was left out")
     assert missing.startswith("Rank 321 of 1000 has no log here")
 
@@ -105,7 +105,7 @@ def test_a_log_of_a_newer_format_is_left_out_and_named(marey, folder):
     ranks = rank_logs.job(4)
     paths = rank_logs.write(folder, [*ranks[:3], ranks[3]._replace(version=2)])
     told = notes(marey, folder, status=2)
-    assert told[0].startswith(f"{paths[3]} is in format 2, and this marey reads formats up to 1: read it with a marey")
+    assert told[0].startswith(f"{paths[3]} is in format 2, and this marey reads formats up to 1: read it with the version")
     assert told[1].startswith("1 of 4 logs could not be read")
     assert told[2].startswith("Rank 3 of 4 has no log here")
 
@@ -115,7 +115,7 @@ def test_blocks_of_a_newer_format_are_skipped(marey, folder):
     paths[1].write_bytes(paths[1].read_bytes() + rank_logs.block(99, b"later", version=3))
     (note,) = notes(marey, folder)
     assert note.startswith(
-        f"{paths[1]} was written by a later version of marey, in format 3, of which this one knows 1"
+        f"{paths[1]} was written by a later version of marey, in format 3; this version reads formats up to 1"
     )
 
 
@@ -134,7 +134,7 @@ def test_hosts_whose_clocks_differ_by_hours_are_told(marey, folder):
     ranks = [rank._replace(clock_ns=3 * HOUR if rank.host == "node2" else 0) for rank in rank_logs.job(32)]
     rank_logs.write(folder, ranks)
     (note,) = notes(marey, folder)
-    assert note.startswith("By its clock the ranks on node2 began 3.00 h after those on node")
+    assert note.startswith("By their clocks, the ranks on node2 began 3.00 h after those on node")
     assert "moments on different hosts cannot be compared" in note
     # Times within a rank hold, so nobody stands out.
     assert json.loads(marey("report", folder, "--json").stdout)["rank_outliers"] == []
@@ -151,7 +151,7 @@ def test_hosts_that_start_a_little_later_are_not(marey, folder):
 def test_two_processes_of_one_rank_are_told(marey, folder):
     rank_logs.write(folder, [*rank_logs.job(8), Rank(3, 8, host="node7", pid=9)])
     (note,) = notes(marey, folder)
-    assert note.startswith("Two processes took themselves for rank 3 at the same time, ")
+    assert note.startswith("Two processes ran as rank 3 at the same time, ")
     assert "9 on node7" in note and "1003 on node0" in note
 
 
@@ -159,8 +159,8 @@ def test_a_rank_that_was_started_anew_is_no_duplicate(marey, folder):
     rank_logs.write(folder, [*rank_logs.job(8), Rank(3, 8, pid=2003, start_ns=HOUR)])
     told = [note for note in notes(marey, folder) if "rank 3" in note.lower()]
     assert told == [
-        "Rank 3 was started anew: process 1003 on node0 ended before process 2003 on node0 began. "
-        "Its figures are of both."
+        "Rank 3 was restarted: process 1003 on node0 ended before process 2003 on node0 began. "
+        "Its figures include both."
     ]
 
 
@@ -169,7 +169,7 @@ def test_a_log_that_was_copied_is_told(marey, folder):
     (folder / "copy.klog").write_bytes(paths[2].read_bytes())
     (note,) = notes(marey, folder)
     assert note.startswith(
-        "copy.klog and r2-node0-1002-00000002.klog are of the same process, rank 2: it is counted twice"
+        "copy.klog and r2-node0-1002-00000002.klog are logs of the same process, rank 2, which is counted twice"
     )
 
 
@@ -244,7 +244,7 @@ def test_recordings_still_being_written_are_shown_as_far_as_they_are(marey, wait
     report = json.loads(done.stdout)
     assert [row["iterations"] for row in report["iteration_ranks"]] == [5, 5]
     assert any(
-        note.startswith("2 of 2 processes still record, ranks 0 and 1: this is what they have written so far")
+        note.startswith("2 of 2 processes still record, ranks 0 and 1: the data is incomplete")
         for note in report["warnings"]
     )
     assert any(note.startswith("Rank 2 of 3 has no log here: ") for note in report["warnings"])

@@ -68,7 +68,7 @@ def test_energy_is_a_table_by_whatever_is_asked_for(path):
         *("phases", "ranks", "nodes", "repeats")
     ]
     assert (
-        "which GPUs the processes used is not known: all that were measured are counted"
+        "the GPUs used by the processes are unknown: all measured GPUs are counted"
         in run.energy(by="note")["text"]
     )
 

@@ -231,7 +231,7 @@ def test_tables_of_iterations_are_there_and_empty_without_any(path):
     run = marey.load(path, data="data")
     tables = (run.iterations, run.iteration_ranks, run.throughput, run.table("epochs"), run.phases, run.outliers)
     assert [len(table) for table in tables] == [0] * 6
-    assert "No range called 'data' ran in an iteration" in run.report()
+    assert "No range 'data' ran in an iteration" in run.report()
 
 
 def test_gpu_tables_are_empty_without_gpu_work(path):

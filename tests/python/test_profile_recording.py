@@ -102,10 +102,10 @@ def test_of_a_killed_process_it_is_told_what_is_missing(tmp_path: Path, is_writt
         calls = marey.load(path).calls()
         assert dict(zip(calls["function"], calls["calls"]))["leaf"] == 8
         (note,) = marey.load(path).calls(by="note")["text"]
-        assert "the process died, by a kill or _exit: its last calls, up to 5 s of them" in note
+        assert "the process was killed or called _exit: its last calls (up to 5 s)" in note
     else:
         with pytest.raises(
-            marey.MareyError, match="the process died, by a kill or _exit, before its calls were written"
+            marey.MareyError, match="the process was killed or called _exit before its calls were written"
         ):
             marey.load(path).calls()
 

@@ -209,7 +209,7 @@ static void sequence_numbers_match_what_order_would_not(void **state)
     assert_int_equal(table_number(f->collectives, 0, "partial"), 3);
     assert_int_equal(table_number(f->rank_rows, 0, "wait_ns"), 2 + 3 + 4);
     assert_int_equal(table_number(f->rank_rows, 0, "count"), 5);
-    expect_warning(f, "all_gather of group default_pg [0, 1]: 3 are on some ranks only");
+    expect_warning(f, "all_gather of group default_pg [0, 1]: 3 were found on some ranks only");
 }
 
 /* Several pieces of work may be one call: they share its number. */

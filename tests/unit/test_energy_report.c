@@ -146,7 +146,7 @@ static void ranges_are_filtered(void **state)
     marey_report *report = report_of(s->folder, (const char *const[]){"filter=t?r*", NULL});
     assert_int_equal(rows_in(report, "ranges"), 1);
     assert_string_equal(text_in(report, "ranges", 0, "name"), "three");
-    assert_true(has_note(report, "which GPUs the processes used is not known"));
+    assert_true(has_note(report, "the GPUs used by the processes are unknown"));
     marey_report_destroy(report);
 }
 
@@ -226,7 +226,7 @@ static void a_device_nobody_uses_is_listed_and_not_counted(void **state)
     assert_string_equal(text_in(report, "devices", a, "ranks"), "0");
     assert_int_equal((int)number_in(report, "devices", b, "used"), 0);
     assert_true(is_near(number_in(report, "devices", b, "joules"), 4000, 1e-6));
-    assert_true(has_note(report, "used by no process and in no sum: GPU-b of testhost"));
+    assert_true(has_note(report, "not used by any process and not in the sums: GPU-b of testhost"));
     marey_report_destroy(report);
 }
 
@@ -283,7 +283,7 @@ static void two_devices_of_two_ranks_add_up(void **state)
                (const char *const[]){"rank", "1", "devices", "GPU-a,GPU-b", "local_rank", "1", NULL},
                0, 10);
     marey_report *report = report_of(s->folder, NULL);
-    assert_true(has_note(report, "each is taken to use the one at its local rank"));
+    assert_true(has_note(report, "each is assumed to use the one at its local rank"));
     assert_int_equal(rows_in(report, "runs"), 3);
     assert_true(is_near(
         number_in(report, "runs", row_named(report, "runs", "kind", "gpu"), "joules"), 6000, 1e-6));
@@ -330,7 +330,7 @@ static void a_device_on_which_nothing_ran_is_nobodys(void **state)
     plant_finish(&plant, s->folder, "r0");
     marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
-    assert_true(has_note(report, "used by no process and in no sum: GPU-b of testhost"));
+    assert_true(has_note(report, "not used by any process and not in the sums: GPU-b of testhost"));
     marey_report_destroy(report);
 }
 
@@ -394,7 +394,7 @@ static void a_process_that_goes_on_measuring_is_no_reset(void **state)
     /* Nobody was there between the fifth and the sixth second. */
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2200, 1e-6));
     assert_false(has_note(report, "reset"));
-    assert_true(has_note(report, "no readings of power for 1.00 s"));
+    assert_true(has_note(report, "power readings are missing for 1.00 s"));
     marey_report_destroy(report);
 }
 

@@ -230,7 +230,7 @@ static void a_counter_that_stands_still_is_not_believed(void **state)
     plant_finish(&plant, s->folder, "r0");
     marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), ramp_energy(8), 1e-6));
-    assert_true(has_note(report, "stood still while power flowed 1 time"));
+    assert_true(has_note(report, "did not move although power was drawn 1 time"));
     marey_report_destroy(report);
 }
 
@@ -255,7 +255,7 @@ static void a_counter_that_goes_over_its_end_is_followed(void **state)
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 1000, 1e-3));
     assert_true(is_near(number_in(report, "ranges", 0, "joules"), 300, 1e-3));
     assert_true(is_near(number_in(report, "runs", 0, "peak_w"), 100, 1e-3));
-    assert_true(has_note(report, "went over its end 1 time"));
+    assert_true(has_note(report, "wrapped around 1 time"));
     marey_report_destroy(report);
 }
 
@@ -303,7 +303,7 @@ static void missing_readings_are_told_and_the_counter_holds(void **state)
     plant_finish(&plant, s->folder, "r0");
     marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
-    assert_true(has_note(report, "no readings of power for 3.10 s"));
+    assert_true(has_note(report, "power readings are missing for 3.10 s"));
     marey_report_destroy(report);
 }
 
@@ -323,7 +323,7 @@ static void a_counter_and_power_that_disagree_are_told(void **state)
     marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 500, 1e-6));
     assert_true(number_in(report, "runs", 0, "plus_minus_j") >= 500);
-    assert_true(has_note(report, "says 500 J and its power readings 1000 J"));
+    assert_true(has_note(report, "gives 500 J and its power readings 1000 J"));
     marey_report_destroy(report);
 }
 
@@ -341,7 +341,7 @@ static void readings_that_cannot_be_are_left_out(void **state)
     plant_finish(&plant, s->folder, "r0");
     marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 1000, 1e-6));
-    assert_true(has_note(report, "4 readings that cannot be are left out"));
+    assert_true(has_note(report, "4 impossible readings are left out"));
     marey_report_destroy(report);
 }
 

@@ -464,7 +464,7 @@ static void a_data_range_that_never_ran_is_told(void **state)
     const struct marey_report_options options = {.settings =
                                                      (const char *const[]){"data=loading", NULL}};
     marey_report *summary = summarise(log, &options);
-    expect_warning(summary, "No range called 'loading' ran in an iteration");
+    expect_warning(summary, "No range 'loading' ran in an iteration");
     assert_true(cell(summary, "throughput", 0, "data_share").is_null);
     marey_report_destroy(summary);
 }

@@ -78,9 +78,9 @@ static const struct marey_table_definition definitions[MAREY__N_CALLS_TABLES] = 
     [MAREY__CALLS_FUNCTIONS] = {TABLE(functions), "function", "a row for each, as cProfile counts"},
     [MAREY__CALLS_BY_SIGNATURE] = {TABLE(signatures), "signature",
                                    "a row for each function and the arguments it was called with"},
-    [MAREY__CALLS_CALLERS] = {TABLE(callers), NULL, "each function and who called it"},
-    [MAREY__CALLS_CALLEES] = {TABLE(callees), NULL, "each function and whom it called"},
-    [MAREY__CALLS_PATHS] = {TABLE(paths), "path", "the exact paths, depth first"},
+    [MAREY__CALLS_CALLERS] = {TABLE(callers), NULL, "each function and its callers"},
+    [MAREY__CALLS_CALLEES] = {TABLE(callees), NULL, "each function and its callees"},
+    [MAREY__CALLS_PATHS] = {TABLE(paths), "path", "call paths, depth first"},
     [MAREY__CALLS_SHAPES] = {TABLE(shapes), "shape",
                              "functions with several signatures, and the time for each element"},
     [MAREY__CALLS_THREADS] = {TABLE(threads), "thread", "threads"},
@@ -343,27 +343,25 @@ static const char *timer_of(const struct marey__calls *calls)
 static void put_missing(marey_table *notes, uint32_t n, const char *one, const char *several)
 {
     if (n == 1)
-        marey__put_note(
-            notes,
-            "%s: its last calls, up to 5 s of them, and those that were under way are missing", one);
+        marey__put_note(notes, "%s: its last calls (up to 5 s) and calls in progress are missing",
+                        one);
     else if (n > 1)
-        marey__put_note(
-            notes,
-            "%u %s: their last calls, up to 5 s of them, and those that were under way are missing",
-            n, several);
+        marey__put_note(notes,
+                        "%u %s: their last calls (up to 5 s) and calls in progress are missing", n,
+                        several);
 }
 
 static void put_notes(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
     marey_table *const notes = report->tables[MAREY__CALLS_NOTES];
-    put_missing(notes, calls->n_killed, "the process died, by a kill or _exit",
-                "processes died, by a kill or _exit");
+    put_missing(notes, calls->n_killed, "the process was killed or called _exit",
+                "processes were killed or called _exit");
     put_missing(notes, calls->n_running, "the process still runs", "processes still run");
     put_missing(notes, calls->n_refused, "the process could not write its log to the end",
                 "processes could not write their logs to the end");
     if (calls->from_ranges)
-        marey__put_note(notes, "nothing was profiled: these are the ranges of the recording");
+        marey__put_note(notes, "no calls were profiled: these are the recording's ranges");
     if (calls->from_samples)
         marey__put_note(notes,
                         "no calls were profiled: these are samples, which have no call counts; "
@@ -380,22 +378,20 @@ static void put_notes(struct marey__calls_report *report)
                         "--idle' shows them",
                         (double)calls->idle_ns / 1e9);
     if (calls->other_paths != 0)
-        marey__put_note(
-            notes,
-            "the paths of %llu calls were not followed, because the profile's memory was used "
-            "up: counts and self times are exact, their callers and totals are not known; "
-            "give it more (calls.memory)",
-            (unsigned long long)calls->other_paths);
+        marey__put_note(notes,
+                        "the paths of %llu calls were not recorded, because the profile's memory "
+                        "was full: counts and self times are exact, but their callers and totals "
+                        "are unknown; increase calls.memory",
+                        (unsigned long long)calls->other_paths);
     if (calls->widened != 0)
-        marey__put_note(
-            notes,
-            "calls whose signature represents several, because the function had too many: %llu",
-            (unsigned long long)calls->widened);
+        marey__put_note(notes,
+                        "calls with merged signatures, because the function had too many: %llu",
+                        (unsigned long long)calls->widened);
     if (calls->n_profiles > 1 && calls->n_threads != 0)
-        marey__put_note(notes, "%u profiles are added up", calls->n_profiles);
+        marey__put_note(notes, "sum of %u profiles", calls->n_profiles);
     if (report->subtracted_ns != 0)
         marey__put_note(notes,
-                        "the cost of measuring, %.3g us for a call, is taken out of these times",
+                        "the cost of measuring, %.3g us per call, is subtracted from these times",
                         (double)calls->cost_ps / 1e6);
 }
 
@@ -479,10 +475,9 @@ static marey_status read_calls(struct marey__calls_report *report,
     if (!has_startup && !marey__calls_drop_startup(&report->calls))
         return marey__no_memory();
     if (report->calls.n_nodes < 2 && report->calls.n_killed != 0)
-        return marey__fail(
-            MAREY_EFORMAT,
-            "no call is here: the process died, by a kill or _exit, before its calls were "
-            "written, which is every 5 s and at its end");
+        return marey__fail(MAREY_EFORMAT,
+                           "there are no calls: the process was killed or called _exit before its "
+                           "calls were written, which happens every 5 s and at its end");
     if (report->calls.n_nodes < 2)
         return marey__fail(
             MAREY_EFORMAT,
@@ -515,7 +510,7 @@ static marey_status take_settings(struct marey__calls_report *calls, marey_repor
             MAREY_EINVAL,
             "calls cannot be sorted by '%s'; it may be self, total, calls, percall or name", sort);
     if (callers != NULL && callees != NULL)
-        return marey__fail(MAREY_EINVAL, "callers and callees exclude one another");
+        return marey__fail(MAREY_EINVAL, "callers and callees cannot be combined");
     if (callers != NULL || callees != NULL)
         report->table = callers != NULL ? "callers" : "callees";
     calls->options.filter = callers != NULL   ? callers
@@ -550,7 +545,7 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
 /* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
-    {"callers", MAREY_SETTING_TEXT, "NAME", "who called NAME, a name or a pattern"},
+    {"callers", MAREY_SETTING_TEXT, "NAME", "callers of NAME, a name or a pattern"},
     {"callees", MAREY_SETTING_TEXT, "NAME", "whom NAME called"},
     {"filter", MAREY_SETTING_TEXT, "PATTERN", "only functions whose name matches"},
     {"sort", MAREY_SETTING_TEXT, "COLUMN",

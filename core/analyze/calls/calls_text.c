@@ -59,7 +59,7 @@ static marey_status put_totals(struct marey__answer *answer)
     marey__text_count_of(line, marey__cell_of(totals, 0, "threads").as.u64, "thread");
     marey__buf_puts(line, ", ");
     marey__text_duration(line, (double)marey__cell_of(totals, 0, "self_ns").as.u64, NULL);
-    marey__buf_puts(line, strcmp(timer, "cpu") == 0   ? " of processor time"
+    marey__buf_puts(line, strcmp(timer, "cpu") == 0   ? " of CPU time"
                           : strcmp(timer, "own") == 0 ? " by the program's own timer"
                                                       : "");
     if (!cost.is_null) {

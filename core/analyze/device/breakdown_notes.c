@@ -97,20 +97,18 @@ static void put_tallies(marey_table *table, const struct marey__breakdown *break
             continue;
         whose(t, who, sizeof who);
         if (i == LOST)
-            marey__put_note(table,
-                            "Events that were not recorded: %" PRIu64
-                            " of %s; the times are too small by these.",
+            marey__put_note(table, "Lost events: %" PRIu64 " of %s; the times do not include them.",
                             t->n, who);
         else if (i == TOO_DEEP || i == UNMATCHED || i == NEGATIVE)
             marey__put_note(table, "%s: %" PRIu64 " of %s, left out.", dropped[i], t->n, who);
         else if (i == STEPLESS && needs_steps)
-            marey__put_note(table, "No steps of %s: not in what is shown by step.", who);
+            marey__put_note(table, "%s: no steps, so not in the table by step.", who);
         else if (i == UNLINKED && (needs_steps || by_range))
             marey__put_note(table,
                             "GPU events whose launch is not in the trace: %" PRIu64 " of %" PRIu64
                             " of %s; %s.",
                             t->n, t->of, who,
-                            needs_steps ? "they count in the step in which they began"
+                            needs_steps ? "they count for the step in which they began"
                                         : "they are in no range");
         else if (i == OUTSIDE && needs_steps)
             marey__put_note(table,
@@ -167,13 +165,12 @@ static void put_ranks(marey_table *table, const struct marey__breakdown *breakdo
         first_rank = process->rank >= 0 ? process->rank : first_rank;
     }
     if ((world_size > 1 || has_several) && !is_unknown && !communicates(breakdown))
-        marey__put_note(
-            table,
-            "There are several ranks, and nothing that communicates was found: no rule may match "
-            "the names of their kernels. Find these in marey report, and add a rule "
-            "(--rules FILE; --print-rules prints the existing ones).");
+        marey__put_note(table,
+                        "There are several ranks, but no communication was found: perhaps no rule "
+                        "matches the names of their kernels. Find the names with marey report, and "
+                        "add a rule (--rules FILE; --print-rules prints the existing ones).");
     if (n_ranks != 0 && (size_t)world_size > n_ranks)
-        marey__put_note(table, "Of %d ranks %zu %s here.", world_size, n_ranks,
+        marey__put_note(table, "%zu of %d ranks %s recorded here.", n_ranks, world_size,
                         n_ranks == 1 ? "is" : "are");
 }
 
@@ -183,15 +180,13 @@ static void put_left_out(marey_table *table, const struct marey__breakdown *brea
     for (size_t i = 0; i < breakdown->n_processes; i++)
         n += breakdown->processes[i].is_left_out;
     if (n == 1)
-        marey__put_note(
-            table, "One process that neither uses a GPU nor takes steps nor communicates, while "
-                   "others do, is left out.");
+        marey__put_note(table, "One process is left out, because it neither uses a GPU nor has "
+                               "steps nor communicates, while others do.");
     else if (n > 1)
-        marey__put_note(
-            table,
-            "%zu processes that neither use a GPU nor take steps nor communicate, while others "
-            "do, are left out.",
-            n);
+        marey__put_note(table,
+                        "%zu processes are left out, because they neither use a GPU nor have steps "
+                        "nor communicate, while others do.",
+                        n);
 }
 
 void marey__breakdown_put_warnings(marey_table *table, const struct marey__breakdown *breakdown,

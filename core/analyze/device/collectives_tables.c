@@ -105,7 +105,7 @@ static void warn_of_kind(marey_table *table, const struct marey__collectives *al
                         "or clocks differ: its wait, transfer and skew are doubtful.",
                         name, kind->n_apart, kind->n_matched);
     if (kind->n_matched != 0 && n_partial != 0)
-        marey__put_note(table, "%s: %" PRIu64 " are on some ranks only.", name, n_partial);
+        marey__put_note(table, "%s: %" PRIu64 " were found on some ranks only.", name, n_partial);
     if (kind->n_matched != 0 && kind->group_size > kind->n_ranks)
         marey__put_note(table,
                         "%s: %" PRIu64 " of its %" PRIu32

@@ -32,16 +32,16 @@ static void put_counter(marey_table *notes, const struct marey__meter *meter, co
     const char *then = meter->has_power ? "the integral of power is used for the time around it"
                                         : "the time around it is not measured";
     put_count(notes, device, meter->n_resets, "was reset", then);
-    put_count(notes, device, meter->n_stuck, "stood still while power flowed", then);
-    put_count(notes, device, meter->n_wraps, "went over its end", "that is accounted for");
+    put_count(notes, device, meter->n_stuck, "did not move although power was drawn", then);
+    put_count(notes, device, meter->n_wraps, "wrapped around", "this is corrected");
     if (meter->n_bad != 0)
-        marey__put_note(notes, "%s: %" PRIu32 " readings that cannot be are left out", device,
+        marey__put_note(notes, "%s: %" PRIu32 " impossible readings are left out", device,
                         meter->n_bad);
     if (meter->counted_j > 0 &&
         fabs(meter->counted_j - meter->integrated_j) > usual_difference * meter->counted_j)
         marey__put_note(notes,
-                        "%s: its energy counter says %.4g J and its power readings %.4g J for the "
-                        "same time; the counter is taken, and the difference is in the ±",
+                        "%s: its energy counter gives %.4g J and its power readings %.4g J for the "
+                        "same time; the counter is used, and the difference is included in the ±",
                         device, meter->counted_j, meter->integrated_j);
 }
 
@@ -56,8 +56,8 @@ static void put_source(marey_table *notes, const struct marey__meter *meter, con
     if (!meter->has_power || meter->missing_ns <= (meter->last_ns - meter->first_ns) / few_missing)
         return;
     marey__text_duration(&missing, (double)meter->missing_ns, NULL);
-    marey__put_note(notes, "%s: no readings of power for %.*s in which there should be some",
-                    device, (int)missing.len, missing.data);
+    marey__put_note(notes, "%s: power readings are missing for %.*s", device, (int)missing.len,
+                    missing.data);
 }
 
 static bool put_unused(marey_table *notes, const struct marey__energy_report *report)
@@ -67,7 +67,7 @@ static bool put_unused(marey_table *notes, const struct marey__energy_report *re
     for (size_t i = 0; i < report->n_targets; i++)
         if (report->targets[i].n_users == 0)
             marey__buf_printf(&line, "%s%s",
-                              line.len == 0 ? "used by no process and in no sum: " : ", ",
+                              line.len == 0 ? "not used by any process and not in the sums: " : ", ",
                               device_of(&report->meters[report->targets[i].meter], device));
     if (!line.failed && line.len != 0)
         marey_table_text(notes, line.data, line.len);
@@ -80,11 +80,12 @@ static void put_uses(marey_table *notes, const struct marey__energy_report *repo
     for (size_t i = 0; i < report->n_targets; i++)
         is_shared |= report->targets[i].kind == MAREY__OF_GPU && report->targets[i].n_users > 1;
     if (report->is_use_unknown)
-        marey__put_string(notes, "which GPUs the processes used is not known: all that were "
-                                 "measured are counted");
+        marey__put_string(
+            notes, "the GPUs used by the processes are unknown: all measured GPUs are counted");
     if (report->is_place_guessed)
-        marey__put_string(notes, "ranks of a host see the same GPUs: each is taken to use the one "
-                                 "at its local rank");
+        marey__put_string(
+            notes,
+            "ranks of a host see the same GPUs: each is assumed to use the one at its local rank");
     if (is_shared && !report->is_use_unknown)
         marey__put_string(notes, "a GPU that several ranks share is counted once in a run and a "
                                  "node, and in full in each of its ranks");

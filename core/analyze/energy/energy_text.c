@@ -27,9 +27,9 @@ static void put_kind(struct marey__buf *line, const marey_table *runs, size_t ro
     if (strcmp(kind, "gpu") == 0)
         marey__text_count_of(line, n, "GPU");
     else if (strcmp(kind, "cpu") == 0)
-        marey__text_count_of(line, n, "processor package");
+        marey__text_count_of(line, n, "CPU package");
     else if (strcmp(kind, "dram") == 0)
-        marey__buf_puts(line, "memory of the processors");
+        marey__buf_puts(line, "DRAM");
     else
         marey__buf_puts(line, "together");
 }

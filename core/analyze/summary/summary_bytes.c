@@ -674,13 +674,13 @@ marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__lende
         .at = at + MAGIC_BYTES, .end = at + len - CRC_BYTES, .merge = merge, .lender = lender};
     u64(&a, &version);
     if (version != VERSION)
-        return bad("is of another version of marey; run the same one in all processes");
+        return bad("is from another version of marey; run the same version in all processes");
     memcpy(&crc, a.end, sizeof crc);
     if (crc != marey__crc32c(0, packed, len - CRC_BYTES))
-        return bad("has changed on its way");
+        return bad("was corrupted in transfer");
     merge->iterations.keeps_rank_steps = true;
     content(&a);
     MAREY__FREE_ALL(a.names, a.nodes);
     MAREY__TRY_MEMORY(!a.has_no_memory);
-    return a.is_bad || a.at != a.end ? bad("says what cannot be") : MAREY_OK;
+    return a.is_bad || a.at != a.end ? bad("is inconsistent") : MAREY_OK;
 }

@@ -42,14 +42,13 @@ static void put_iteration_notes(marey_table *table, const struct marey__iteratio
         has_data |= iterations->rows[i].has_data;
     }
     put_count(table, n_cut, "iteration",
-              "in which events were lost, or whose begin was: left out of the times by iteration.");
+              "with lost events or an unknown begin: left out of the times by iteration.");
     if (iterations->data == NULL || has_data)
         return;
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
-    marey__buf_printf(&text,
-                      "No range called '%s' ran in an iteration; the share of waiting for data is "
-                      "not known.",
-                      iterations->data);
+    marey__buf_printf(
+        &text, "No range '%s' ran in an iteration; the share of waiting for data is unknown.",
+        iterations->data);
     if (!text.failed)
         marey_table_text(table, text.data, text.len);
 }
@@ -61,8 +60,8 @@ void marey__fill_warnings(marey_table *table, const struct marey__making *m)
     for (size_t p = 0; p < m->merge->n_processes; p++)
         marey__put_notes(table, m->merge->processes[p], m->merge->n_processes == 1);
     put_count(table, m->merge->n_cut_off, "range",
-              "had begun when events were lost; how long is not known.");
-    put_count(table, m->merge->n_unwound, "range", "left open inside another, ended with that one.");
+              "had begun when events were lost; the duration is unknown.");
+    put_count(table, m->merge->n_unwound, "range", "left open inside another and ended with it.");
     put_count(table, m->merge->n_orphans, "end", "without a begin: left out.");
     put_count(
         table, m->merge->n_overlapping, "range",

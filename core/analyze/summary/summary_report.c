@@ -369,14 +369,13 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 /* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
-    {"tree", MAREY_SETTING_FLAG, NULL, "which range was called from which"},
+    {"tree", MAREY_SETTING_FLAG, NULL, "ranges as a call tree"},
     {"threads", MAREY_SETTING_FLAG, NULL, "a row for each range and thread"},
     {"ranks", MAREY_SETTING_FLAG, NULL,
      "a row for each range and rank; of more than 16 ranks the\n"
      "median and the outliers: --all shows each row"},
     {"iterations", MAREY_SETTING_FLAG, NULL,
-     "the time of each range in an iteration, without warm-up;\n"
-     "ranks, epochs, phases and outliers"},
+     "the time of each range per iteration, without warm-up;\nranks, epochs, phases and outliers"},
     {"data", MAREY_SETTING_TEXT, "RANGE",
      "the range in which an iteration waits for its data: print\n"
      "its share of the time"},

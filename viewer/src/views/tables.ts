@@ -7,7 +7,7 @@ import { TableView } from "./table_view";
 
 const ABOUT: Record<string, string> = {
   ranges: "Each name: how often, how long, typical and worst times. Self is without the ranges inside.",
-  tree: "Which range was called from which, the heaviest first.",
+  tree: "Ranges as a call tree, the heaviest first.",
   threads: "Each name on each thread.",
   ranks: "Each name in each rank.",
   processes: "Each process: command, start, overhead of the measurement, and how it ended.",
