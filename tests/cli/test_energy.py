@@ -184,7 +184,7 @@ def test_a_slice_is_measured_by_its_gpu(marey, nvml, emit):
     assert marey("run", "-q", "--energy", "-o", "run.marey", emit, 2, env=env).returncode == 0
     processes = json.loads(marey("report", "--json", "run.marey").stdout)["processes"]
     assert [process["devices"] for process in processes] == [env["CUDA_VISIBLE_DEVICES"]]
-    assert "used by no process" not in marey("report", "--energy", "run.marey").stdout
+    assert "not used by any process" not in marey("report", "--energy", "run.marey").stdout
 
 
 # ---- power from the driver's buffer of samples ----

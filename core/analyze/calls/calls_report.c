@@ -510,7 +510,7 @@ static marey_status take_settings(struct marey__calls_report *calls, marey_repor
             MAREY_EINVAL,
             "calls cannot be sorted by '%s'; it may be self, total, calls, percall or name", sort);
     if (callers != NULL && callees != NULL)
-        return marey__fail(MAREY_EINVAL, "callers and callees cannot be combined");
+        return marey__fail(MAREY_EINVAL, "callers and callees exclude one another");
     if (callers != NULL || callees != NULL)
         report->table = callers != NULL ? "callers" : "callees";
     calls->options.filter = callers != NULL   ? callers
