@@ -522,7 +522,7 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
         assert_int_equal(marey_recording_process(recording, i)->pid, 2 + i);
         assert_int_equal(marey_recording_process(recording, i)->index, i);
     }
-    assert_non_null(strstr(marey_recording_warning(recording, 0), "e.klog is not a log"));
+    assert_non_null(strstr(marey_recording_warning(recording, 0), "e.klog is not a marey log"));
     assert_non_null(strstr(marey_recording_warning(recording, 1), "1 of 5 logs could not be read"));
     assert_non_null(strstr(marey_recording_warning(recording, 2), "1 log is empty"));
     assert_null(marey_recording_warning(recording, 3));
