@@ -42,9 +42,8 @@ static bool has_table(const struct marey_analysis *about)
 
 bool analysis_command_check(const char *analysis)
 {
-    if (given.json + (given.csv != NULL) + given.markdown > 1)
-        return cli_refuse("--json, --csv and --markdown exclude one another");
-    return (given.csv == NULL || given.csv[0] == '\0' || has_table(report_options_find(analysis))) &&
+    return cli_exclude(cli_find_command(analysis), "json csv markdown") &&
+           (given.csv == NULL || given.csv[0] == '\0' || has_table(report_options_find(analysis))) &&
            report_options_check(analysis);
 }
 
@@ -81,11 +80,6 @@ int analysis_command_open(const char *analysis, char *const *paths, int n,
         marey_report_create(analysis, recordings->list, recordings->n, &options, out);
     cli_progress_end();
     return cli_status(status);
-}
-
-bool analysis_command_has_format(bool also_output)
-{
-    return given.json || given.csv != NULL || given.markdown || (also_output && given.output != NULL);
 }
 
 struct writing {

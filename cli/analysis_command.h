@@ -26,8 +26,6 @@ int analysis_command_open(const char *analysis, char *const *paths, int n,
 
 /* Writes it to --output in the requested format; `limit` and `unit` for text, or 0 and NULL. */
 int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit);
-/* Whether --json, --csv or --markdown was given, or with `also_output` --output. */
-bool analysis_command_has_format(bool also_output);
 /* Writes it to the file `path` as a page. */
 int analysis_command_write_page(const marey_report *report, const char *path);
 

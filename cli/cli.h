@@ -87,6 +87,9 @@ bool cli_is_repeated(const struct cli_command *command, size_t option);
 /* The value given for a command's own option, "" for a flag; NULL if not given, or for a count. */
 const char *cli_given(const struct cli_option *option);
 
+/* False, with a sentence, when two of these options were given: "json csv html". */
+bool cli_exclude(const struct cli_command *command, const char *names);
+
 /* Whether the next word may be its value. */
 static inline bool cli_takes_word(const struct cli_option *option)
 {

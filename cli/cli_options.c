@@ -111,6 +111,23 @@ const char *cli_given(const struct cli_option *option)
     return is_text ? *(const char *const *)option->into : NULL;
 }
 
+bool cli_exclude(const struct cli_command *command, const char *names)
+{
+    const char *first = NULL;
+    size_t len;
+    for (const char *name; (name = cli_next_word(&names, &len)) != NULL;)
+        for (size_t i = 0; i < command->n_options; i++) {
+            const struct cli_option *const option = &command->options[i];
+            if (strncmp(option->name, name, len) != 0 || option->name[len] != '\0' ||
+                cli_given(option) == NULL)
+                continue;
+            if (first != NULL)
+                return cli_refuse("--%s and --%s exclude one another", first, option->name);
+            first = option->name;
+        }
+    return true;
+}
+
 /* ---- parsing ---- */
 
 struct parser {

@@ -46,11 +46,9 @@ static bool read_options(struct marey_sampler_options *wants)
                                             .strategy = given.exact      ? MAREY_SAMPLER_EXACT
                                                         : given.snapshot ? MAREY_SAMPLER_SNAPSHOT
                                                                          : MAREY_SAMPLER_AUTO};
-    if ((given.exact && given.snapshot) || (given.append && given.force))
-        return cli_refuse("--%s exclude one another", given.exact && given.snapshot
-                                                          ? "exact and --snapshot"
-                                                          : "append and --force");
-    if ((given.rate != NULL && !cli_rate("rate", given.rate, &wants->rate_hz)) ||
+    if (!cli_exclude(&cli_command_attach, "exact snapshot") ||
+        !cli_exclude(&cli_command_attach, "append force") ||
+        (given.rate != NULL && !cli_rate("rate", given.rate, &wants->rate_hz)) ||
         (given.duration != NULL && !cli_seconds("duration", given.duration, &wants->duration_s)) ||
         (given.max_slowdown != NULL && !cli_percent("max-slowdown", given.max_slowdown, &percent)))
         return false;

@@ -131,10 +131,9 @@ static int compare(int n_args, char **args)
         return cli_fail(
             "compare needs two sides: marey compare A.marey B.marey, or with several of each "
             "marey compare A1.marey A2.marey -- B1.marey B2.marey");
-    if (given.html != NULL && analysis_command_has_format(false))
-        return cli_fail("--json, --csv, --markdown and --html exclude one another");
-    if (given.html != NULL && analysis_command_has_format(true))
-        return cli_fail("--html FILE writes the page there and excludes --output");
+    if (!cli_exclude(&cli_command_compare, "json csv markdown html") ||
+        !cli_exclude(&cli_command_compare, "html output"))
+        return CLI_BAD;
     if (given.gate != NULL && !cli_percent("fail-if-slower", given.gate, &gate))
         return CLI_BAD;
     if (given.region != NULL && given.gate == NULL)

@@ -138,8 +138,8 @@ static int dump(int n_args, char **args)
         "dump takes what to do, a dump and often a name: marey dump ls DUMP";
     if (n_args < 2 || n_args > 3)
         return cli_fail("%s", usage);
-    if (dump_given.json && dump_given.csv)
-        return cli_fail("--json and --csv exclude one another");
+    if (!cli_exclude(&cli_command_dump, "json csv"))
+        return CLI_BAD;
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(actions[i].name, args[0]) != 0)
             continue;

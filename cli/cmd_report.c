@@ -18,7 +18,7 @@
 
 static struct {
     bool json, csv, markdown, all, per_iteration;
-    const char *unit, *color, *output, *html, *table, *strategy, *itwinai, *process;
+    const char *unit, *color, *output, *html, *table, *process;
     uint32_t limit, jobs;
     struct report_gates gates;
 } given = {.color = "auto", .limit = NOT_GIVEN};
@@ -26,10 +26,6 @@ static struct {
 static const struct cli_option options[] = {
     {"per-iteration", 0, CLI_FLAG, NULL, &given.per_iteration,
      "CSV of every iteration and every range in it"},
-    {"write-itwinai", 0, CLI_TEXT, "DIR", &given.itwinai,
-     "with --energy: power and epoch times as itwinai 0.3 wrote them"},
-    {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
-     "with --write-itwinai: the value of its column of that name\n(default: unknown)"},
     {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
      "of these processes only: a PID, worker (of a data loader),\n"
      "worker0, main (all others), or a part of the command"},
@@ -101,7 +97,7 @@ struct input {
     const marey_report *diagnosis; /* for the gates; NULL: none are given */
     int n_files;                   /* files of other tools instead of recordings */
     char **files;
-    bool is_itwinai; /* files of GPU power and epoch times, read by Python */
+    bool is_for_python; /* files that marey.itwinai reads */
 };
 
 static struct marey_report_options report_wants(const char *doing)
@@ -136,22 +132,23 @@ static int print_rest(const struct cli_recordings *recordings, FILE *out)
     return CLI_FINE;
 }
 
-static const char diagnosis_name[] = "diagnosis";
-
+/* What the gates judge. */
 static marey_status make_diagnosis(const struct cli_recordings *recordings, marey_report **out)
 {
-    return marey_report_create(diagnosis_name, recordings->list, recordings->n, NULL, out);
+    return marey_report_create("diagnosis", recordings->list, recordings->n, NULL, out);
 }
 
-/* Adds the diagnosis first, if available and nothing else was requested. */
+/* Adds the leading report first, if available and nothing else was requested. */
 static marey_status make_lead(const struct input *input, marey_report **lead)
 {
     const struct cli_recordings *const recordings = input->recordings;
+    const struct marey_analysis *analysis;
     if (!(choice.is_plain || choice.is_instead) || given.table != NULL || input->n_files != 0 ||
         recordings->n == 0 || input->diagnosis != NULL ||
-        !marey_report_is_there(diagnosis_name, recordings->list, recordings->n))
+        (analysis = report_options_lead(recordings)) == NULL)
         return MAREY_OK;
-    const marey_status status = make_diagnosis(recordings, lead);
+    const marey_status status =
+        marey_report_create(analysis->name, recordings->list, recordings->n, NULL, lead);
     return status == MAREY_EFORMAT ? MAREY_OK : status; /* a sampler's log may have no process */
 }
 
@@ -168,8 +165,9 @@ static marey_status write_report(const marey_report *made, const marey_report *s
                                : given.csv      ? "csv"
                                : given.markdown ? "markdown"
                                                 : "text";
-    return marey_report_write((given.csv || given.markdown) && section != NULL ? section : made,
-                              format, &wants, out);
+    const bool is_section =
+        section != NULL && !given.json && (given.csv || given.markdown || given.table != NULL);
+    return marey_report_write(is_section ? section : made, format, &wants, out);
 }
 
 static marey_status make_report(const struct input *input, marey_report **made, marey_report **section)
@@ -220,26 +218,24 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
     return cli_status(status);
 }
 
-/* ---- itwinai's files ---- */
+/* ---- in Python ---- */
 
-static int print_itwinai_energy(const struct input *input, FILE *out)
+static int print_in_python(const struct input *input, FILE *out)
 {
     struct cli_words words = {0};
-    cli_add_word(&words, "energy");
+    cli_add_word(&words, "%s", choice.analysis->python);
     cli_add_word(&words, "--width=%u", (unsigned)text_wants(out).width);
     if (given.json || given.csv)
         cli_add_word(&words, "--%s", given.json ? "json" : "csv");
     return cli_python(&words, input->n_files, input->files, out);
 }
 
-static int write_itwinai(int n, char **paths)
+/* What the settings of marey.itwinai ask for, besides the report. */
+static int run_in_python(int n, char **paths)
 {
     struct cli_words words = {0};
-    cli_add_word(&words, "power");
-    cli_add_word(&words, "--folder=%s", given.itwinai);
-    if (given.strategy != NULL)
-        cli_add_word(&words, "--strategy=%s", given.strategy);
-    return cli_python(&words, n, paths, stdout);
+    return report_options_add_python(choice.analysis, &words) ? cli_python(&words, n, paths, stdout)
+                                                              : CLI_FINE;
 }
 
 /* ---- from paths to a file ---- */
@@ -247,8 +243,8 @@ static int write_itwinai(int n, char **paths)
 static int print(void *ctx, FILE *out)
 {
     const struct input *const input = ctx;
-    if (input->is_itwinai)
-        return print_itwinai_energy(input, out);
+    if (input->is_for_python)
+        return print_in_python(input, out);
     return given.per_iteration ? print_series(input->recordings, out) : print_report(input, out);
 }
 
@@ -281,9 +277,6 @@ static int judge(const struct cli_recordings *recordings, const marey_report *di
 static int make_page(int n_args, char **args)
 {
     struct cli_recordings recordings CLI_FINALLY(cli_close) = {0};
-    if (given.json || given.csv || given.markdown || given.per_iteration || given.output != NULL)
-        return cli_fail("--html FILE writes only the page and excludes --json, --csv, --markdown, "
-                        "--per-iteration and --output");
     if (!cli_open(&recordings, args, n_args) || !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     const int status = cli_write_file(given.html, write_page, &recordings, CLI_PAGE_NEXT);
@@ -340,51 +333,19 @@ static int print_share(struct report_share *share, int n_args, char **args)
     return status;
 }
 
-static bool names_iterations(const char *word)
-{
-    return strcmp(word, "slow") == 0 ||
-           (word[0] != '\0' && word[strspn(word, "0123456789.")] == '\0');
-}
-
-/* --samples --iterations slow: removes the argument that is meant as the value and is not a file; "" if there is none. */
-static const char *take_iterations(char **args, int *n_args)
-{
-    for (int i = 0; i < *n_args; i++) {
-        char *const word = args[i];
-        if (!names_iterations(word) || access(word, F_OK) == 0)
-            continue;
-        memmove(&args[i], &args[i + 1], (size_t)(*n_args - i) * sizeof *args);
-        --*n_args;
-        return word;
-    }
-    return "";
-}
-
-/* --iterations slow, with a space: only --samples has such a value. */
-static void take_word_of_iterations(char **args, int *n_args)
-{
-    const char *const value = report_options_value("iterations");
-    if (value != NULL && value[0] == '\0' && report_options_is_on("samples"))
-        report_options_set("iterations", take_iterations(args, n_args));
-}
-
 static bool check_options(int n_args)
 {
     const bool is_default = choice.analysis == marey_analysis_at(0);
     if (n_args == 0)
         cli_say("report needs a recording: marey report RUN.marey");
-    else if (given.json + given.csv + given.markdown > 1)
-        cli_say("--json, --csv and --markdown exclude one another");
-    else if (given.table != NULL && !given.csv && !given.markdown && is_default)
-        cli_say("--table NAME goes with --csv or --markdown, or with a report such as --samples");
-    else if (given.per_iteration && (given.json || given.csv || given.markdown || !choice.is_plain))
-        cli_say("--per-iteration writes a CSV file and goes with --filter and --output only");
-    else if (!report_options_is_on("energy") && (given.itwinai != NULL || given.strategy != NULL))
-        cli_say("--write-itwinai and --strategy go with --energy");
+    else if (given.per_iteration && !choice.is_plain)
+        cli_say(
+            "--per-iteration writes a CSV file of ranges and goes with --filter and --output only");
     else if (!is_default && given.html != NULL)
-        cli_say("--%s excludes --per-iteration and --html", choice.analysis->name);
-    else
-        return report_gates_check(&given.gates);
+        cli_say("--%s and --html exclude one another", choice.analysis->name);
+    else /* each of these is all output; a page is not printed */
+        return cli_exclude(&cli_command_report, "json csv markdown html per-iteration") &&
+               cli_exclude(&cli_command_report, "html output") && report_gates_check(&given.gates);
     return false;
 }
 
@@ -415,8 +376,7 @@ static int report_recordings(int n_args, char **args)
 
 static int report(int n_args, char **args)
 {
-    take_word_of_iterations(args, &n_args);
-    if (!report_options_choose(&choice) || !check_options(n_args))
+    if (!report_options_choose(&choice, args, &n_args) || !check_options(n_args))
         return CLI_BAD;
     keep_memory();
     cli_use_jobs(given.jobs);
@@ -436,17 +396,16 @@ static int report(int n_args, char **args)
     }
     if (given.html != NULL)
         return make_page(n_args, args);
-    const bool is_itwinai = report_options_is_on("energy") && cli_is_csv(args[0]);
-    const bool is_file = is_itwinai || marey_report_is_file(choice.analysis->name, args[0]);
+    const bool is_for_python = choice.analysis->python != NULL && cli_is_csv(args[0]);
+    const bool is_file = is_for_python || marey_report_is_file(choice.analysis->name, args[0]);
     if (is_file && report_gates_are_given(&given.gates))
         return cli_fail("--fail-on and --fail-if-compute-below need a recording of 'marey run'");
     if (is_file)
         return report_to(&(struct input){.recordings = &(struct cli_recordings){0},
                                          .n_files = n_args,
                                          .files = args,
-                                         .is_itwinai = is_itwinai});
-    if (given.itwinai != NULL && write_itwinai(n_args, args) != CLI_FINE)
-        return CLI_BAD;
+                                         .is_for_python = is_for_python});
+    CLI_TRY(run_in_python(n_args, args));
     return report_recordings(n_args, args);
 }
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "report_options.h"
 #include "run.h"
 
 static struct {
@@ -235,7 +236,9 @@ static bool say_diagnosis(marey_recording *recording, const char *quoted)
         .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
         .is_short = 1};
     marey_report *report CLI_FINALLY(cli_destroy_report) = NULL;
-    if (marey_report_create("diagnosis", &recording, 1, NULL, &report) != MAREY_OK)
+    const struct marey_analysis *const lead =
+        report_options_lead(&(struct cli_recordings){.list = &recording, .n = 1});
+    if (lead == NULL || marey_report_create(lead->name, &recording, 1, NULL, &report) != MAREY_OK)
         return false;
     cli_status(marey_report_write(report, "text", &wants, stderr));
     fprintf(stderr, "  recorded to %s · marey report %s · marey report %s --html PAGE.html\n",
@@ -254,13 +257,25 @@ static void say_why_no_steps(char *const *program)
                 deaf);
 }
 
+/* The instruments' analyses that have data, "calls, energy"; returns the first, NULL: none. */
+static const struct marey_analysis *list_recorded(marey_recording *recording, char *list, size_t size)
+{
+    const struct marey_analysis *first = NULL, *analysis;
+    list[0] = '\0';
+    for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
+        if (analysis->option == NULL || !marey_report_is_there(analysis->name, &recording, 1))
+            continue;
+        cli_append(list, size, ", ", analysis->name);
+        first = first != NULL ? first : analysis;
+    }
+    return first;
+}
+
 static void say_recorded(marey_recording *recording, const char *path, uint64_t n_events)
 {
-    char quoted[PATH_MAX], events[32];
+    char quoted[PATH_MAX], events[32], list[128];
     const size_t n = marey_recording_n_processes(recording);
-    const bool has_calls = marey_report_is_there("calls", &recording, 1),
-               has_energy = marey_report_is_there("energy", &recording, 1),
-               has_samples = marey_report_is_there("samples", &recording, 1);
+    const struct marey_analysis *const first = list_recorded(recording, list, sizeof list);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
     if (is_auto() && !run_is_one_of_many() && say_diagnosis(recording, quoted))
         return;
@@ -268,19 +283,13 @@ static void say_recorded(marey_recording *recording, const char *path, uint64_t 
         cli_say("%s", marey_last_error());
     if (run_is_one_of_many()) /* the others are still running */
         cli_say("the ranks share %s; next: marey report %s", quoted, quoted);
-    else if (n == 0 && has_samples && !has_energy)
-        cli_say("recorded samples; next: marey report --samples %s", quoted);
+    else if (n == 0 && first != NULL)
+        cli_say("recorded %s; next: marey report --%s %s", list, first->name, quoted);
     else
-        cli_say("recorded %zu process%s, %s event%s%s%s%s; next: marey report %s%s", n,
+        cli_say("recorded %zu process%s, %s event%s%s%s; next: marey report %s%s%s%s", n,
                 n == 1 ? "" : "es", cli_count(n_events, events, sizeof events),
-                n_events == 1 ? "" : "s", has_calls ? ", calls" : "",
-                has_samples ? ", samples" : "", has_energy ? ", and energy" : "",
-                has_calls      ? "--calls "
-                : has_samples  ? "--samples "
-                : has_energy   ? "--energy "
-                : given.memory ? "--memory "
-                               : "",
-                quoted);
+                n_events == 1 ? "" : "s", first != NULL ? ", " : "", list, first != NULL ? "--" : "",
+                first != NULL ? first->name : "", first != NULL ? " " : "", quoted);
 }
 
 static void say_what_came(const struct run_target *target, char *const *program,
@@ -293,8 +302,8 @@ static void say_what_came(const struct run_target *target, char *const *program,
         return;
     }
     const uint64_t n_events = count_events(recording);
-    if (n_events == 0 && n_sampled == 0 && !marey_report_is_there("energy", &recording, 1) &&
-        !marey_report_is_there("calls", &recording, 1))
+    char list[128];
+    if (n_events == 0 && n_sampled == 0 && list_recorded(recording, list, sizeof list) == NULL)
         say_no_events(target, program, end);
     else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);
@@ -480,8 +489,8 @@ static int run(int n_args, char **args)
     double hz;
     if (given.sample != NULL && given.sample[0] != '\0' && !cli_rate("sample", given.sample, &hz))
         return CLI_BAD;
-    if (given.append && given.force)
-        return cli_fail("--append and --force exclude one another");
+    if (!cli_exclude(&cli_command_run, "append force"))
+        return CLI_BAD;
     if (given.force && run_is_one_of_many())
         return cli_fail("--force would let each rank remove what the others record; remove the "
                         "recording first");

@@ -79,9 +79,6 @@ static void print_overview(void)
 
 static int unknown_command(const char *name)
 {
-    /* Removed, but still used in scripts and notes. */
-    if (strcmp(name, "answers") == 0)
-        return cli_fail("the command 'answers' was removed; use 'marey report'");
     const char *names[N_COMMANDS];
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = cli_commands[i]->name;

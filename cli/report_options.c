@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_OPTIONS = 256, MAX_SETTINGS = 64, MAX_GIVEN = MAX_SETTINGS + 2 * CLI_MAX_TEXTS };
 
@@ -41,21 +42,6 @@ static struct setting *setting_of(const char *name)
             return &given[i];
     given[n_given].name = name;
     return &given[n_given++];
-}
-
-static char letter_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        char letter;
-    } letters[] = {{"sort", 's'},    {"filter", 'f'},    {"depth", 'd'},   {"measure", 'm'},
-                   {"kind", 'k'},    {"by", 'b'},        {"window", 'w'},  {"forecast", 'f'},
-                   {"workers", 'w'}, {"tolerance", 't'}, {"bitwise", 'b'}, {"step", 's'},
-                   {"rank", 'r'},    {"all", 'a'}};
-    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
-        if (strcmp(letters[i].name, name) == 0)
-            return letters[i].letter;
-    return 0;
 }
 
 static enum cli_kind kind_of(enum marey_setting_kind kind)
@@ -135,7 +121,7 @@ static void add_setting(struct cli_command *command, const struct marey_setting 
     struct setting *const to = setting_of(setting->name);
     add(command,
         &(struct cli_option){.name = setting->name,
-                             .letter = letter_of(setting->name),
+                             .letter = setting->letter,
                              .kind = kind_of(setting->kind) | CLI_SETTING | where,
                              .value = setting->value,
                              .into = setting->kind == MAREY_SETTING_TEXTS ? (void *)&to->texts
@@ -194,7 +180,7 @@ void report_options_add(struct cli_command *command)
         if (analysis->command != NULL)
             continue;
         const struct marey_setting by = {"by", MAREY_SETTING_CHOICE, words_by(analysis),
-                                         "only the table of these"};
+                                         "only the table of these", 'b'};
         add(command, &(struct cli_option){.name = analysis->name,
                                           .kind = CLI_FLAG,
                                           .into = &switches[i],
@@ -301,6 +287,37 @@ static bool add_own(struct settings *to, const struct marey_analysis *analysis)
     return true;
 }
 
+/* Take the first argument that may be the value of this setting, and is not a file, out of the list. */
+static bool take_value(const struct marey_analysis *analysis, struct setting *setting, char **args,
+                       int *n_args)
+{
+    for (int i = 0; i < *n_args; i++) {
+        char *text CLI_FREED = NULL;
+        if (asprintf(&text, "%s=%s", setting->name, args[i]) < 0)
+            return cli_refuse("out of memory");
+        const char *const list[] = {text, NULL};
+        if (access(args[i], F_OK) == 0 || marey_report_check(analysis->name, list) != MAREY_OK)
+            continue;
+        setting->value = args[i];
+        memmove(&args[i], &args[i + 1], (size_t)(*n_args - i) * sizeof *args);
+        --*n_args;
+        break;
+    }
+    return true;
+}
+
+/* --iterations slow, with a space: a flag of the default analysis has no value, that of another one may. */
+static bool take_values(const struct marey_analysis *analysis, char **args, int *n_args)
+{
+    for (size_t i = 0; analysis != NULL && i < n_given; i++) {
+        const struct marey_setting *const setting = find_setting(analysis, given[i].name);
+        if (setting != NULL && setting->value != NULL && given[i].value != NULL &&
+            given[i].value[0] == '\0' && !take_value(analysis, &given[i], args, n_args))
+            return false;
+    }
+    return true;
+}
+
 /* The switch of an analysis. */
 static bool *switch_of(const char *name)
 {
@@ -310,15 +327,17 @@ static bool *switch_of(const char *name)
     return &switches[i];
 }
 
-bool report_options_is_on(const char *analysis)
-{
-    return *switch_of(analysis);
-}
-
 bool report_options_turn_on(const char *analysis, struct report_choice *choice)
 {
+    int no_args = 0;
     *switch_of(analysis) = true;
-    return report_options_choose(choice);
+    return report_options_choose(choice, NULL, &no_args);
+}
+
+static bool is_for_python(const struct marey_analysis *analysis, const char *name)
+{
+    const struct marey_setting *const setting = find_setting(analysis, name);
+    return setting != NULL && setting->python != NULL;
 }
 
 /* Collects the settings that it accepts. */
@@ -329,7 +348,7 @@ static bool collect(struct settings *to, const struct marey_analysis *analysis)
         return false;
     for (size_t i = 0; i < n_given; i++) {
         if (given[i].value != NULL && takes(analysis, given[i].name) &&
-            !add_given(to, given[i].name, given[i].value))
+            !is_for_python(analysis, given[i].name) && !add_given(to, given[i].name, given[i].value))
             return false;
         for (size_t k = 0; k < given[i].texts.n; k++)
             if (!add_given(to, given[i].name, given[i].texts.list[k]))
@@ -344,10 +363,10 @@ static bool collect(struct settings *to, const struct marey_analysis *analysis)
     return cli_refuse("%s", marey_last_error());
 }
 
-bool report_options_choose(struct report_choice *choice)
+bool report_options_choose(struct report_choice *choice, char **args, int *n_args)
 {
     const struct marey_analysis *found;
-    if (!find_switch(&found))
+    if (!find_switch(&found) || !take_values(found, args, n_args))
         return false;
     choice->section = found != NULL && found->is_section ? found : NULL;
     choice->analysis = found != NULL && !found->is_section ? found : marey_analysis_at(0);
@@ -368,9 +387,18 @@ const char *report_options_value(const char *setting)
     return setting_of(setting)->value;
 }
 
-void report_options_set(const char *setting, const char *value)
+bool report_options_add_python(const struct marey_analysis *analysis, struct cli_words *words)
 {
-    setting_of(setting)->value = value;
+    for (size_t i = 0; i < analysis->n_settings; i++) {
+        const struct marey_setting *const setting = &analysis->settings[i];
+        const char *const value = setting_of(setting->name)->value;
+        if (setting->python == NULL || value == NULL)
+            continue;
+        if (words->n == 0)
+            cli_add_word(words, "%s", setting->python);
+        cli_add_word(words, "--%s=%s", setting->name, value);
+    }
+    return words->n != 0;
 }
 
 bool report_options_check(const char *analysis)
@@ -393,12 +421,23 @@ const char *const *report_options_section_settings(void)
     return section_settings.list;
 }
 
-const struct marey_analysis *report_options_below(const struct cli_recordings *recordings, size_t i)
+static const struct marey_analysis *find_there(const struct cli_recordings *recordings, bool leads,
+                                               size_t i)
 {
     const struct marey_analysis *analysis;
     for (size_t k = 0; (analysis = marey_analysis_at(k)) != NULL; k++)
-        if (analysis->adds_lines &&
+        if ((leads ? analysis->leads : analysis->adds_lines) &&
             marey_report_is_there(analysis->name, recordings->list, recordings->n) && i-- == 0)
             return analysis;
     return NULL;
+}
+
+const struct marey_analysis *report_options_lead(const struct cli_recordings *recordings)
+{
+    return find_there(recordings, true, 0);
+}
+
+const struct marey_analysis *report_options_below(const struct cli_recordings *recordings, size_t i)
+{
+    return find_there(recordings, false, i);
 }

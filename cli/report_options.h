@@ -18,7 +18,8 @@ void report_options_append(struct cli_command *command, const struct cli_option 
 const struct marey_analysis *report_options_find(const char *name);
 /* The value given for a setting, or NULL. */
 const char *report_options_value(const char *setting);
-void report_options_set(const char *setting, const char *value);
+/* Adds the settings that Python handles to `words`, after its command. False: none was given. */
+bool report_options_add_python(const struct marey_analysis *analysis, struct cli_words *words);
 /* Validates its settings. False, with a message printed, for an invalid value. */
 bool report_options_check(const char *analysis);
 
@@ -29,12 +30,13 @@ struct report_choice {
     bool is_plain;   /* neither a switch nor a flag of the default one was given */
     bool is_instead; /* the same, and another analysis replaces the default one */
 };
-/* False, with a message printed, for two switches, a setting that fits neither, or an invalid value. */
-bool report_options_choose(struct report_choice *choice);
+/*
+ * False, with a message printed, for two switches, a setting that fits neither, or an invalid value. Removes from `args` the
+ * value of a setting that is a flag of another analysis (--samples --iterations slow).
+ */
+bool report_options_choose(struct report_choice *choice, char **args, int *n_args);
 
-/* Whether the switch of this analysis was given. */
-bool report_options_is_on(const char *analysis);
-/* Acts as if it had been given. */
+/* Acts as if the switch of this analysis had been given. */
 bool report_options_turn_on(const char *analysis, struct report_choice *choice);
 
 /*
@@ -42,6 +44,8 @@ bool report_options_turn_on(const char *analysis, struct report_choice *choice);
  * and accepted by the analysis.
  */
 const char *const *report_options_settings(uint32_t limit);
+/* The analysis whose short form goes above the ranges, if the recordings have its data; else NULL. */
+const struct marey_analysis *report_options_lead(const struct cli_recordings *recordings);
 /* Analysis number `i` whose short form goes below the ranges, of those that the recordings have; NULL past the last. */
 const struct marey_analysis *report_options_below(const struct cli_recordings *recordings, size_t i);
 /* Likewise for the section. */

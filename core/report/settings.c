@@ -86,6 +86,8 @@ static marey_status check(const struct marey_analysis *about, const char *settin
     if (known == NULL)
         return marey__fail(MAREY_EINVAL, "%s does not take the setting %.*s", about->name,
                            (int)strcspn(setting, "="), setting);
+    if (known->python != NULL)
+        return marey__fail(MAREY_EINVAL, "%s is an option of `marey report` only", known->name);
     switch (known->kind) {
     case MAREY_SETTING_FLAG:
         return value == NULL ? MAREY_OK

@@ -105,6 +105,9 @@ struct marey_setting {
     enum marey_setting_kind kind;
     const char *value; /* placeholder in help, or the choices a|b|c; NULL for a flag */
     const char *help;  /* lines for help */
+    char letter;       /* short option; 0: none */
+    /* The command of marey.itwinai (Python) that `marey report` runs for it; reports reject it. NULL: none. */
+    const char *python;
 };
 /* A table of an analysis. */
 struct marey_table_definition {
@@ -129,6 +132,9 @@ struct marey_analysis {
     const char *command;
     int is_section; /* its switch adds it to the report of ranges: after the tables, in JSON as an object with its name */
     int needs_arguments; /* event arguments of traces: marey_import_options.keep_arguments */
+    const char *option;  /* of `marey run`, which records its input: "calls"; NULL: none */
+    const char *python; /* the command of marey.itwinai (Python) that reports CSV files; NULL: none */
+    int leads; /* its short form comes above the report of ranges, where recordings have the data */
     int adds_lines; /* its short form comes below the report of ranges, where recordings have the data; 2: and it
                        replaces that report where there are no processes */
 };

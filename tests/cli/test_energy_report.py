@@ -105,7 +105,7 @@ def test_carbon_is_what_the_user_says(marey, run):
     "options,says",
     [
         (["--by", "epoch"], "--by goes with --epochs, --energy, --calls or --samples"),
-        (["--energy", "--html", "page.html"], "--energy excludes --per-iteration and --html"),
+        (["--energy", "--html", "page.html"], "--energy and --html exclude one another"),
         (["--energy", "--co2", "much"], "co2 takes a number of 0 or more, not 'much'"),
         (["--energy", "--co2", "1", "--pue", "0.5"], "pue takes a number of 1 or more, not '0.5'"),
         (["--energy", "--by", "day"], "energy takes by=run, repeat"),

@@ -137,7 +137,7 @@ def test_the_series_adds_up_to_the_table(marey, loop):
 def test_the_series_goes_alone(marey, loop):
     done = marey("report", loop, "--per-iteration", "--json")
     assert done.returncode == 2
-    assert "--per-iteration writes a CSV file" in done.stderr
+    assert "--json and --per-iteration exclude one another" in done.stderr
 
 
 def test_the_slowest_rank_is_named(marey, ranks):

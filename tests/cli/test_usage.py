@@ -41,7 +41,6 @@ def test_the_version_is_said(marey):
 MISTAKES = {
     "unknown-command": ["repot", "x.marey"],
     "unknown-command-far": ["frobnicate"],
-    "removed-command": ["answers", "x.marey"],
     "option-before-command": ["--json", "report"],
     "unknown-option": ["report", "x.marey", "--jsn"],
     "unknown-option-far": ["report", "x.marey", "--frobnicate=3"],

@@ -547,9 +547,9 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
 static const struct marey_setting settings[] = {
     {"callers", MAREY_SETTING_TEXT, "NAME", "callers of NAME, a name or a pattern"},
     {"callees", MAREY_SETTING_TEXT, "NAME", "whom NAME called"},
-    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only functions whose name matches"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only functions whose name matches", 'f'},
     {"sort", MAREY_SETTING_TEXT, "COLUMN",
-     "self (default), total, calls, percall, name; -COLUMN reverses"},
+     "self (default), total, calls, percall, name; -COLUMN reverses", 's'},
     {"subtract", MAREY_SETTING_FLAG, NULL, "subtract the cost of measuring from the times"},
     {"startup", MAREY_SETTING_FLAG, NULL, "imports at start-up count as well"},
 };
@@ -566,7 +566,8 @@ const struct marey__analysis marey__analysis_calls = {
              "  marey report old.prof --calls --callers dot  a profile of cProfile",
          MAREY__SETTINGS(settings),
          MAREY__TABLES(definitions),
-         .csv = "functions"},
+         .csv = "functions",
+         .option = "calls"},
     .make = make,
     .destroy = destroy,
     .text = marey__calls_text,

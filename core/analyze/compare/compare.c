@@ -280,7 +280,8 @@ static const struct marey_setting settings[] = {
      "the program marked is left out anyway"},
     {"filter", MAREY_SETTING_TEXT, "PATTERN",
      "only regions and functions whose name has this word in it, or\n"
-     "matches it where it has one of *?["},
+     "matches it where it has one of *?[",
+     'f'},
     {"idle", MAREY_SETTING_FLAG, NULL,
      "sampled functions: all threads all the time, idle processes\n"
      "too (default: without, and a note has their time)"},

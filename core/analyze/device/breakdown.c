@@ -281,11 +281,13 @@ static bool is_known(const marey_report *report)
 static const struct marey_setting settings[] = {
     {"by", MAREY_SETTING_CHOICE, "step|range|stream|process-group",
      "one more table: a row for each of these. GPU activity belongs\n"
-     "to the step and to the ranges that launched it"},
+     "to the step and to the ranges that launched it",
+     'b'},
     {"window", MAREY_SETTING_CHOICE, "gpu_span|steps",
      "the time that the first line covers: from the first GPU\n"
      "activity to the last (default), or all steps, to the end of\n"
-     "the last activity launched in each"},
+     "the last activity launched in each",
+     'w'},
     {"rules", MAREY_SETTING_TEXT, "FILE",
      "rules that come before marey's own: what computes,\n"
      "communicates and copies"},

@@ -206,9 +206,9 @@ static bool has_devices(const marey_report *report)
 }
 
 static const struct marey_setting settings[] = {
-    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only kernels and ranges with such a name"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only kernels and ranges with such a name", 'f'},
     {"gaps", MAREY_SETTING_COUNT, "N", "the N longest gaps, up to 1000 (default: 20)"},
-    {"sort", MAREY_SETTING_TEXT, "COLUMN", "with --csv: a column of the table; -COLUMN reverses"},
+    {"sort", MAREY_SETTING_TEXT, "COLUMN", "with --csv: a column of the table; -COLUMN reverses", 's'},
 };
 
 static const struct marey__page_table page_tables[] = {
@@ -229,6 +229,7 @@ const struct marey__analysis marey__analysis_gpu = {
          MAREY__SETTINGS(settings),
          MAREY__TABLES(marey__gpu_tables),
          .csv = "kernels",
+         .option = "gpu",
          .is_section = 1,
          .needs_arguments = 1},
     .make = make,

@@ -157,7 +157,12 @@ static const struct marey_setting settings[] = {
     {"co2", MAREY_SETTING_NUMBER, "G_PER_KWH", "grams of CO2, at so many for a kWh"},
     {"pue", MAREY_SETTING_NUMBER, "X",
      "with --co2: power usage effectiveness of the data center\n(default: 1)"},
-    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only ranges whose name matches"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only ranges whose name matches", 'f'},
+    {"write-itwinai", MAREY_SETTING_TEXT, "DIR", "power and epoch times as itwinai 0.3 wrote them",
+     .python = "power"},
+    {"strategy", MAREY_SETTING_TEXT, "NAME",
+     "with --write-itwinai: the value of its column of that name\n(default: unknown)",
+     .python = "power"},
 };
 
 /* The summary has tables of the same names. */
@@ -182,6 +187,8 @@ const struct marey__analysis marey__analysis_energy = {
               MAREY__SETTINGS(settings),
               MAREY__TABLES(marey__energy_tables),
               .csv = "runs",
+              .option = "energy",
+              .python = "energy",
               .adds_lines = 1},
     .check = check,
     .make = make,

@@ -187,11 +187,14 @@ marey_status marey__memory_report_bytes(const char *name, const void *bytes, siz
 static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
     for (size_t r = 0; r < n; r++)
-        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
-            if (marey_recording_process(recordings[r], i)->memory[0] != '\0')
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++) {
+            const struct marey_process *const process = marey_recording_process(recordings[r], i);
+            if ((process->memory[0] != '\0' && process->n_events != 0) ||
+                (ranges == NULL && marey__has_streams(recordings[r], i)))
                 return true;
+        }
     if (ranges == NULL)
-        return true;
+        return false;
     const marey_table *const kernels = marey_report_table(ranges, "kernels");
     for (size_t row = 0; row < marey_table_n_rows(kernels); row++)
         if (strcmp(marey__cell_of(kernels, row, "kind").as.text, "memory") == 0)
@@ -202,7 +205,7 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
 /* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
-    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only stacks with a frame that matches"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only stacks with a frame that matches", 'f'},
     {"limit", MAREY_SETTING_COUNT, "N", "stacks of each pool (default: 20)"},
 };
 
@@ -230,7 +233,8 @@ const struct marey__analysis marey__analysis_memory = {
              "  marey report --memory snapshot.pickle        the same of torch's CUDA allocator",
          MAREY__SETTINGS(settings),
          MAREY__TABLES(marey__memory_tables),
-         .csv = "stacks"},
+         .csv = "stacks",
+         .option = "memory"},
     .make = make,
     .text = marey__memory_text,
     .is_file = is_file,

@@ -279,7 +279,8 @@ static const struct marey_setting settings[] = {
     {"sort", MAREY_SETTING_TEXT, "KEY",
      "a key of torch: self_cpu_time_total, cuda_time_total, count, ...\n"
      "(default: self_device_time_total, self_cpu_time_total without a\n"
-     "GPU)"},
+     "GPU)",
+     's'},
 };
 
 static const struct marey_table_definition tables[] = {

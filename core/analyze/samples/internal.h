@@ -159,6 +159,8 @@ bool marey__is_worker_entry(const struct marey_samples_function *function);
 /* Whether `which` selects the process: see struct marey_samples_filter; NULL: any. */
 bool marey__process_matches(const char *which, int64_t pid, int32_t worker, const char *command);
 
+/* Checks what can be checked without samples. */
+MAREY_WARN_UNUSED marey_status marey__samples_check(const struct marey_samples_filter *filter);
 /*
  * Prepare a filter (NULL: the default one): selects threads by name and rank, reads spans of ranges and iterations.
  * `is_complete`: start-up and idle processes always count, for complete exports.

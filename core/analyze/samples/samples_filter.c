@@ -70,6 +70,17 @@ static marey_status parse_numbers(const char *text, const char *of, bool may_be_
                             of, may_be_slow ? ", or slow" : "");
 }
 
+marey_status marey__samples_check(const struct marey_samples_filter *filter)
+{
+    struct marey__spans_choice choice;
+    enum mode mode;
+    MAREY_TRY(parse_mode(filter->mode, &mode));
+    if (filter->iterations != NULL)
+        MAREY_TRY(parse_numbers(filter->iterations, "iterations", true, &choice));
+    return filter->epochs != NULL ? parse_numbers(filter->epochs, "epochs", false, &choice)
+                                  : MAREY_OK;
+}
+
 /* ---- threads ---- */
 
 static marey_status choose_threads(struct marey__samples_chosen *c,

@@ -144,11 +144,9 @@ static marey_status make_report(struct marey__samples_report *r, marey_recording
     return make_tables(r);
 }
 
-static marey_status take_settings(struct marey__samples_report *r, marey_report *report,
-                                  const struct marey__request *request)
+static struct marey_samples_filter filter_of(const struct marey__request *request)
 {
-    const char *const sort = marey__setting(request, "sort");
-    r->options.filter = (struct marey_samples_filter){
+    return (struct marey_samples_filter){
         .mode = marey__setting(request, "mode"),
         .idle = marey__setting_is_on(request, "idle"),
         .range = marey__setting(request, "range"),
@@ -160,19 +158,32 @@ static marey_status take_settings(struct marey__samples_report *r, marey_report 
         .process = marey__setting(request, "process"),
         .startup = marey__setting_is_on(request, "startup"),
     };
+}
+
+static marey_status check(const struct marey__request *request)
+{
+    const struct marey_samples_filter filter = filter_of(request);
+    const char *const sort = marey__setting(request, "sort");
+    if (sort != NULL && !marey__table_order_is_known(orders, sort))
+        return marey__fail(
+            MAREY_EINVAL,
+            "samples cannot be sorted by '%s'; it may be self, total, samples or name", sort);
+    if (marey__setting_is_on(request, "library") && marey__setting_is_on(request, "by"))
+        return marey__fail(MAREY_EINVAL, "library selects a table and excludes by");
+    return marey__samples_check(&filter);
+}
+
+static void take_settings(struct marey__samples_report *r, marey_report *report,
+                          const struct marey__request *request)
+{
+    const char *const sort = marey__setting(request, "sort");
+    r->options.filter = filter_of(request);
     r->options.sort = sort != NULL ? sort : "self";
     r->options.library = marey__setting(request, "library");
     r->options.names = marey__setting(request, "filter");
     r->options.native = marey__setting_is_on(request, "native");
-    if (!marey__table_order_is_known(orders, r->options.sort))
-        return marey__fail(
-            MAREY_EINVAL, "samples cannot be sorted by '%s'; it may be self, total, samples or name",
-            r->options.sort);
-    if (r->options.library != NULL && report->table != NULL)
-        return marey__fail(MAREY_EINVAL, "library selects a table and excludes by");
     if (r->options.library != NULL)
         report->table = "contacts";
-    return MAREY_OK;
 }
 
 static void report_fini(struct marey__samples_report *r)
@@ -185,7 +196,7 @@ static void report_fini(struct marey__samples_report *r)
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
     struct marey__samples_report r MAREY__FINALLY(report_fini) = {.tables = report->tables};
-    MAREY_TRY(take_settings(&r, report, request));
+    take_settings(&r, report, request);
     return make_report(&r, request->recordings, request->n);
 }
 
@@ -208,7 +219,7 @@ static const struct marey_setting settings[] = {
     {"epoch", MAREY_SETTING_TEXT, "A..B", "these epochs, or one"},
     {"phase", MAREY_SETTING_TEXT, "NAME", "this phase of the program"},
     {"thread", MAREY_SETTING_TEXT, "NAME", "threads of this name; as --filter"},
-    {"rank", MAREY_SETTING_TEXT, "R", "processes of this rank"},
+    {"rank", MAREY_SETTING_TEXT, "R", "processes of this rank", 'r'},
     {"process", MAREY_SETTING_TEXT, "PID|NAME",
      "these processes: a PID, worker, worker0, main, or a part of\n"
      "the command"},
@@ -219,8 +230,9 @@ static const struct marey_setting settings[] = {
     {"native", MAREY_SETTING_FLAG, NULL,
      "native functions by themselves (default: their time is that of\n"
      "the Python function that called them)"},
-    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only rows whose name matches"},
-    {"sort", MAREY_SETTING_TEXT, "COLUMN", "self (default), total, samples, name; -COLUMN reverses"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only rows whose name matches", 'f'},
+    {"sort", MAREY_SETTING_TEXT, "COLUMN", "self (default), total, samples, name; -COLUMN reverses",
+     's'},
 };
 
 const struct marey__analysis marey__analysis_samples = {
@@ -233,7 +245,9 @@ const struct marey__analysis marey__analysis_samples = {
               MAREY__SETTINGS(settings),
               MAREY__TABLES(definitions),
               .csv = "functions",
+              .option = "sample",
               .adds_lines = 2},
+    .check = check,
     .make = make,
     .text = marey__samples_text,
     .draws_tables = true,

@@ -141,18 +141,18 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 
 static const struct marey_setting settings[] = {
     {"measure", MAREY_SETTING_CHOICE, "epoch|step",
-     "which time is compared (default: epochs, where the runs have\nthem)"},
+     "which time is compared (default: epochs, where the runs have\nthem)", 'm'},
     {"kind", MAREY_SETTING_CHOICE, "strong|weak",
-     "whether all runs do the same work, or each worker does\n(default: by the samples)"},
+     "whether all runs do the same work, or each worker does\n(default: by the samples)", 'k'},
     {"with-first", MAREY_SETTING_FLAG, NULL, "count first epochs too; they are left out as warm-up"},
     {"forecast", MAREY_SETTING_TEXT, "N,N,...",
-     "numbers of workers to forecast (default: 2, 4 and 8 times\nthe most that were measured)"},
+     "numbers of workers to forecast (default: 2, 4 and 8 times\nthe most that were measured)", 'f'},
     {"mlflow", MAREY_SETTING_TEXT, "URI|DIR",
      "runs of an MLflow store as well, as itwinai and marey log them"},
     {"experiment", MAREY_SETTING_TEXT, "NAME",
      "the experiment of all runs; of a store, which one to read\n(default: all of it)"},
     {"strategy", MAREY_SETTING_TEXT, "NAME", "the series of all runs; NAME=RUN sets it for one"},
-    {"workers", MAREY_SETTING_COUNT, "N", "how many workers each of these runs had"},
+    {"workers", MAREY_SETTING_COUNT, "N", "how many workers each of these runs had", 'w'},
 };
 
 static const struct marey__report_format formats[] = {

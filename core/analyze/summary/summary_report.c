@@ -381,11 +381,13 @@ static const struct marey_setting settings[] = {
      "its share of the time"},
     {"sort", MAREY_SETTING_TEXT, "COLUMN",
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
-     "(default: total); -COLUMN reverses"},
+     "(default: total); -COLUMN reverses",
+     's'},
     {"filter", MAREY_SETTING_TEXT, "PATTERN",
      "only ranges whose name has this word in it, or matches it\n"
-     "where it has one of *?["},
-    {"depth", MAREY_SETTING_COUNT, "N", "only ranges less than N deep in others (default: all)"},
+     "where it has one of *?[",
+     'f'},
+    {"depth", MAREY_SETTING_COUNT, "N", "only ranges less than N deep in others (default: all)", 'd'},
 };
 
 const struct marey__analysis marey__analysis_ranges = {

@@ -188,8 +188,9 @@ static const struct marey_setting settings[] = {
     {"ulp", MAREY_SETTING_NUMBER, "N", "or when they are at most N representable numbers apart"},
     {"tolerance", MAREY_SETTING_TEXTS, "PATTERN=ATOL,RTOL,ULP",
      "for paths that match, as '*.grad=1e-4' or '*norm*=0,1e-3';\n"
-     "may be given several times, the last that matches counts"},
-    {"bitwise", MAREY_SETTING_FLAG, NULL, "require equal bits: -0 is not +0"},
+     "may be given several times, the last that matches counts",
+     't'},
+    {"bitwise", MAREY_SETTING_FLAG, NULL, "require equal bits: -0 is not +0", 'b'},
     {"no-nan-equal", MAREY_SETTING_FLAG, NULL, "a NaN differs from a NaN"},
     {"allow-dtype", MAREY_SETTING_FLAG, NULL,
      "a different dtype by itself is not a difference. Numbers are\n"
@@ -200,9 +201,10 @@ static const struct marey_setting settings[] = {
     {"noise-factor", MAREY_SETTING_NUMBER, "X", "or X times as large (default: 3)"},
     {"filter", MAREY_SETTING_TEXT, "PATTERN",
      "only paths that contain this, or match it where it has one\n"
-     "of *?["},
-    {"step", MAREY_SETTING_TEXT, "N", "only this step"},
-    {"rank", MAREY_SETTING_TEXT, "N", "only this rank"},
+     "of *?[",
+     'f'},
+    {"step", MAREY_SETTING_TEXT, "N", "only this step", 's'},
+    {"rank", MAREY_SETTING_TEXT, "N", "only this rank", 'r'},
     {"ranks", MAREY_SETTING_FLAG, NULL,
      "of one dump: compare each rank with the lowest one, for values\n"
      "that must be equal on all, such as parameters (see --filter)"},
@@ -212,7 +214,7 @@ static const struct marey_setting settings[] = {
     {"partial", MAREY_SETTING_TEXTS, "PATTERN", "with --merge-ranks: paths whose parts are summed"},
     {"allow-missing", MAREY_SETTING_FLAG, NULL, "what only B has is not a difference"},
     {"allow-extra", MAREY_SETTING_FLAG, NULL, "what only A has is not a difference"},
-    {"all", MAREY_SETTING_FLAG, NULL, "show tensors that agree, too"},
+    {"all", MAREY_SETTING_FLAG, NULL, "show tensors that agree, too", 'a'},
 };
 
 extern const struct marey__analysis marey__analysis_diff;

@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--output")
     _add_formats(add("energy", _energy, "joules by itwinai's files of GPU power", "paths"))
     command = add("power", _power, "write itwinai's files of GPU power and epoch times", "paths")
-    command.add_argument("--folder", required=True)
+    command.add_argument("--write-itwinai", dest="folder", required=True)
     command.add_argument("--strategy", default="unknown")
     add("measurements", _measurements, "itwinai's files as the CSV that `marey scale` reads", "path", "output")
     command = add("mlflow", _store, "an MLflow store as the CSV that `marey scale` reads", "uri", "output")
