@@ -38,9 +38,9 @@ void bench_die(const char *what, marey_status status)
     exit(1);
 }
 
-/* ---- processors and clocks ---- */
+/* ---- CPU cores and clocks ---- */
 
-/* The processors this process was given; threads are moved among these. */
+/* The CPU affinity of the process; threads are pinned to these cores. */
 static const cpu_set_t *given_cpus(void)
 {
     static cpu_set_t given;
@@ -106,7 +106,8 @@ double bench_ticks_per_ns(void)
     return known;
 }
 
-/* Not getrusage(2): its figure outlives exec(2), so that a program started by Python begins with Python's. */
+/* Not getrusage(2): its peak survives exec(2), so a program started by Python would begin with
+ * Python's. */
 double bench_max_rss_mb(void)
 {
     FILE *status = fopen("/proc/self/status", "re");
@@ -144,7 +145,7 @@ struct bench_interval bench_median(const double *values, size_t n)
     double medians[RESAMPLINGS], *sample = malloc(n * sizeof *sample);
     if (sample == NULL)
         bench_die("no memory", MAREY_OK);
-    uint64_t random = 88172645463325252u; /* a fixed seed: the same rounds give the same interval */
+    uint64_t random = 88172645463325252u; /* fixed seed for reproducible intervals */
     for (int i = 0; i < RESAMPLINGS; i++) {
         for (size_t k = 0; k < n; k++) {
             random ^= random << 13;

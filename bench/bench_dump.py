@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""What dumping costs, by libmarey itself: large tensors through the page cache and past it, many small ones.
+"""Cost of dumping with libmarey: large tensors with and without the page cache, many small ones.
 
     bench_dump.py [--quick] [--dir DIR] [--results FILE]
 
-Each line is measured in turns with its peer, on files in the same directory: np.save for the page cache, a plain loop
-of O_DIRECT writes of 16 MiB for what is on the disk when it counts as written. A rate is bytes of tensors over the time
-from the first add until all is written, over several steps, so that copying a step and writing the one before overlap,
-as they do in a program. Statistics and digests are made, as by default; without statistics stands beside it. Data that
-are handed over are not copied.
+Each row alternates with its peer, on files in the same directory: np.save for the page cache, a plain loop of 16 MiB
+O_DIRECT writes for durable dumps. A rate is bytes of tensors over the time from the first add until everything is
+written, over several steps, so that copying a step overlaps with writing the previous one, as in a program. Statistics
+and digests are on, as by default; a figure without statistics is also printed. Data handed over is not copied.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ GB = 1e9
 
 
 def dump_rate(add: Callable[[bytes, Tensor], None], folder: Path, data: np.ndarray, n_steps: int) -> float:
-    """Bytes a second; `data` is dumped `n_steps` times."""
+    """Bytes per second; `data` is dumped `n_steps` times."""
     dumper = add.__self__  # type: ignore[attr-defined]
     tensor = describe(data.ctypes.data, F32, data.shape)
     begin = time.perf_counter()
@@ -54,7 +53,7 @@ def save_rate(folder: Path, data: np.ndarray, n_steps: int) -> float:
 
 
 def direct_rate(folder: Path, n_bytes: int, n_steps: int) -> float:
-    """A loop of O_DIRECT writes, each file on the disk at its end."""
+    """A loop of O_DIRECT writes, with each file durable at its end."""
     folder.mkdir()
     piece = mmap.mmap(-1, 16 << 20)
     piece.write(os.urandom(1 << 20) * 16)
@@ -71,7 +70,7 @@ def direct_rate(folder: Path, n_bytes: int, n_steps: int) -> float:
 
 
 def settle() -> None:
-    """Nothing of the turn before is still on its way to the disk."""
+    """Wait until earlier data is on the disk."""
     os.sync()
     time.sleep(0.2)
 
@@ -93,7 +92,7 @@ def in_turns(
     peer: Callable[[], float],
     **options: int,
 ) -> list[tuple[float, float]]:
-    """Rates of ours and of the peer's; the first steps, whose memory is new, are not among them."""
+    """Rates of marey and of the peer, without the first steps, whose memory is new."""
     n_turns, n_steps = n
     dumper = add.__self__  # type: ignore[attr-defined]
     dumper.enable(folder / "d", memory_bytes=3 * data.nbytes, **options)

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""What dumping tensors of a GPU costs the program: the stall for each GiB, and the host's time for each tensor.
+"""Cost of dumping GPU tensors for the program: the stall per GiB, and the host's time per tensor.
 
     bench_dump_gpu.py [--quick] [--dir DIR] [--results FILE]
 
-Needs torch and a GPU; without them it says so and ends with 77. A step is 60 products of 8192 x 8192 bfloat16 matrices.
-It is timed by CUDA events from its begin to the begin of the next, alone, and with one tensor of 1 GiB dumped in its
-middle; the difference is the stall. The peer copies the tensor by .cpu() and writes it by np.save, in the same place of
-the same loop.
-Files go to DIR, /dev/shm by default where there is room, so that the disk does not decide.
+Needs torch and a GPU; without them it prints a message and exits with 77. A step is 60 products of 8192 x 8192 bfloat16
+matrices. CUDA events time it from its start to the start of the next, without a dump, and with a 1 GiB tensor dumped in
+the middle; the difference is the stall. The peer copies the tensor by .cpu() and writes it by np.save at the same
+place. Files go to DIR, by default /dev/shm if it has room, so that the disk has no influence.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def stalls(torch: Any, results: Results, dumper: Dumper, folder: Path, n_steps: 
 
     step_ms(torch, n_products, 3, None)
     dumper.enable(folder / "d", memory_bytes=(n_steps + 2) * GIB, no_stats=1)
-    dumped()  # makes the ring and the pool, as the first steps of a run do
+    dumped()  # creates the ring and the pool, like the first steps of a run
     host_us.clear()
     alone, stalled = [], []
     for _ in range(7):
@@ -96,13 +95,13 @@ def stalls(torch: Any, results: Results, dumper: Dumper, folder: Path, n_steps: 
 
 
 def small(torch: Any, results: Results, dumper: Dumper, folder: Path) -> None:
-    # More than 56 small clones behind a kernel fill the driver's queue, and its call waits; that is the driver's own.
+    # More than 56 small clones queued after a kernel fill the driver's queue, and the driver's call then waits.
     n, x = 50, torch.randn(1024, device="cuda")
     names, tensor = [f"layer{i}".encode() for i in range(n)], on_gpu(torch, x)
     host = []
     dumper.enable(folder / "d")
     for _ in range(30):
-        torch.cuda._sleep(100_000_000)  # nothing of it is waited for
+        torch.cuda._sleep(100_000_000)  # not waited for
         begin = time.perf_counter()
         for name in names:
             dumper.add_on(name, tensor)

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""What marey.TensorDumper costs: a call while off, and small tensors while on, against other ways to save them.
+"""Cost of marey.TensorDumper: a call while off, and small tensors while on, against other ways to save them.
 
     bench_dumper.py [--quick] [--dir DIR] [--results FILE]
 
-Off: a loop of one statement, less the same loop without it; an empty method of Python stands beside it. On: 2000
-tensors of 4 KiB in each step of a loop. "add" is the time of the program's thread until all are added, "add and write"
-until the step is in its file, without fsync, as for the peers, which write a file for each. All of a round is measured
-in turn; the figures are medians of the rounds, with processor time of this thread where nothing waits, else by the
-clock. What is not installed is left out.
+Off: a loop of one statement minus the empty loop; an empty Python method for comparison. On: 2000 tensors of 4 KiB in
+each step of a loop. "add" is the time of the program's thread until all are added, "add and write" until the step is in
+its file, without fsync, as for the peers, which write one file per tensor. Candidates alternate in each round; figures
+are medians of the rounds, in CPU time of this thread if nothing waits, else in wall time. Missing packages are skipped.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ N_NUMBERS = 1024
 
 
 class Plain:
-    """What a tool written in Python has while it is off."""
+    """An empty method, as in a tool written in Python while it is off."""
 
     def add_tensor_data(self, path: str, data: object, dump_type: object = None) -> None:
         """Do nothing."""
 
 
 def per_call(function: Callable[..., Any], n: int) -> float:
-    """Nanoseconds of processor time for a call with a path and data."""
+    """Nanoseconds of CPU time for a call with a path and data."""
     data = object()
     clock = time.thread_time_ns
     started = clock()
@@ -67,14 +66,15 @@ def measure_off(results: Results, rounds: int, n: int) -> None:
 
 
 class Steps:
-    """A dumper's steps with all the tensors, one after the other, as a loop has them; the first is warm-up."""
+    """Consecutive steps of a dumper with all tensors, as in a loop; the first is warm-up."""
 
     def __init__(self, tensors: list[Any], folder: Path, **options: Any) -> None:
         self.tensors, self.folder, self.options = tensors, folder, options
         self.names = [f"layer{i}.out" for i in range(len(tensors))]
 
     def run(self, n: int) -> list[tuple[float, float]]:
-        """Microseconds for each tensor: of this thread until all are added, and by the clock until they are written."""
+        """Microseconds per tensor: CPU time of this thread until all are added, and wall time until they are
+        written."""
         marey.TensorDumper().enable(self.folder, **self.options)
         measured = [self.step() for _ in range(n + 1)]
         marey.TensorDumper().disable()

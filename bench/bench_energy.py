@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What the thread that measures energy takes of a core, for each GPU.
+"""CPU share of the energy thread, per GPU.
 
     bench_energy.py [--quick] [--dir DIR] [--results FILE]
 
-With the GPU of this machine where there is one, in a run of 30 s and one of 10 s, as the last readings weigh more in a
-short one; and with the stand-in of NVML that the tests use, whose functions take next to no time: what is left is the
-thread's own. The figure is the CPU time of the thread by the time it measured, without opening NVML.
+With the GPU of this machine, if any, in runs of 30 s and 10 s, because the last readings weigh more in a short run; and
+with the tests' fake NVML, whose functions take almost no time, which leaves the cost of the thread. The figure is the
+CPU time of the thread over the measured time, without opening NVML.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ print(processes["energy_sources"][0])
 
 
 def share_of_a_core(folder: str, seconds: float, environment: dict[str, str]) -> tuple[float, int, str]:
-    """Percent of a core, of how many GPUs, and what was read."""
+    """Percent of a core, number of GPUs, and the sources."""
     recording = tempfile.mkdtemp(dir=folder, suffix=".marey")
     os.rmdir(recording)
     done = subprocess.run(

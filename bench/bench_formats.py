@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What tensors as text cost: JSON written and read, against Python's json; and small files against their own readers.
+"""Cost of tensors as text: writing and reading JSON, against Python's json; and opening small files, against other
+readers.
 
     bench_formats.py [--quick] [--results FILE]
 
-Numbers are float32 from a normal distribution, and rates are bytes of float32 a second. Our side is everything that a
-user waits for: TensorDumper from the add until the file is there, the reader from the path to an array. Peers do the
-same by json.dump(tensor.tolist()) and json.loads(), in turns with ours, in memory (/dev/shm) where there is such. Times
-are processor time of all threads together, so that a busy machine does little to them.
+Numbers are float32 from a normal distribution, and rates are bytes of float32 per second. marey's time is all that a
+user waits for: TensorDumper from the add to the complete file, the reader from the path to an array. Peers use
+json.dump(tensor.tolist()) and json.loads(), alternating with marey, in memory (/dev/shm) if available. Times are CPU
+times of all threads, so a busy machine has little effect.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def read_json(path: Path) -> Any:
 def put_rates(
     results: Results, what: str, ours: list[float], theirs: list[float], bars: tuple[float, float], peer: str
 ) -> None:
-    """Rates in MB/s, and how many times the peer's in each turn."""
+    """Rates in MB/s, and ratios to the peer's in each round."""
     low, mid, high = median_with_interval(ours)
     ratio = median_with_interval([a / b for a, b in zip(ours, theirs)])[1]
     measured = f"{mid:.0f} MB/s ({low:.0f} to {high:.0f}), {ratio:.1f} x {peer}"
@@ -83,7 +84,7 @@ def put_rates(
 
 def texts(results: Results, folder: Path, n_bytes: int, n_turns: int) -> None:
     array = np.random.default_rng(1).standard_normal((n_bytes // 4096, 1024), dtype=np.float32)
-    few = array[: max(1, len(array) // 8)]  # the peers take long
+    few = array[: max(1, len(array) // 8)]  # the peers are slow
     written: tuple[list[float], list[float]] = ([], [])
     read: tuple[list[float], list[float]] = ([], [])
     compared = []
@@ -105,7 +106,7 @@ def texts(results: Results, folder: Path, n_bytes: int, n_turns: int) -> None:
 
 
 def small_files(results: Results, folder: Path, n_turns: int) -> None:
-    """Open one file and have its tensors."""
+    """Open one file and get its tensors."""
     import safetensors.numpy
 
     array = np.ones(1024, dtype=np.float32)

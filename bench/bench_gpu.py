@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What tracing a GPU adds to a step that is bound by launches, beside bare CUPTI and torch.profiler.
+"""Overhead of GPU tracing for a launch-bound step, compared with bare CUPTI and torch.profiler.
 
     bench_gpu.py [--quick] [--dir DIR] [--results FILE]
 
-Needs torch and a GPU; without them it says so and ends with 77. A step is the training step of a small network, some
-430 kernels of a few microseconds each. Each tool has a process of its own, because a tool that has run may leave a
-program slower: one that is never traced, one for marey, two for bare CUPTI whose records are thrown away
-(cupti_control.c: the GPU's work alone, and with the runtime's calls), one for torch.profiler. They take turns, one
-measurement each, so that all meet the same moods of the machine. What a tool adds is what its step takes longer than
-that of the process that is never traced, both by how they compared before any tool was on.
+Needs torch and a GPU; without them it prints a message and exits with 77. A step is the training step of a small
+network, about 430 kernels of a few microseconds each. Each tool has a separate process, because a tool may slow down a
+program after it stopped: one that is never traced, one for marey, two for bare CUPTI with discarded records
+(cupti_control.c: only GPU activity, and with runtime calls), one for torch.profiler. They alternate after each
+measurement, so that all see the same state of the machine. The overhead of a tool is the difference of its step to that
+of the untraced process, normalized by their ratio before any tool was on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class GpuOptions(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in ("wait", "warmup", "active", "repeat")]
 
 
-# ---- in a process of its own: one tool ----
+# ---- the process of a tool ----
 
 
 def make_step(torch: Any) -> Callable[[], None]:
@@ -55,7 +55,7 @@ def make_step(torch: Any) -> Callable[[], None]:
 
 
 def milliseconds(torch: Any, step: Callable[[], None], n_steps: int) -> float:
-    """Return the median over the steps, each waited for: a hiccup of the machine counts as one step."""
+    """Return the median over steps with a synchronization each, so that a disturbance affects one step only."""
     times = []
     for _ in range(n_steps + 2):
         begin = time.perf_counter()
@@ -89,7 +89,7 @@ def by_torch(torch: Any, measure: Callable[[], float]) -> float:
 
 
 def serve(tool: str, folder: str, n_steps: int) -> None:
-    """Answer each line on stdin, "off" or "on", by the milliseconds of a step."""
+    """Respond to each line on stdin, "off" or "on", with the milliseconds of a step."""
     import torch
 
     step = make_step(torch)
@@ -114,7 +114,7 @@ def serve(tool: str, folder: str, n_steps: int) -> None:
     marey.stop()
 
 
-# ---- who asks them ----
+# ---- the controlling process ----
 
 
 class Server:
@@ -131,7 +131,7 @@ class Server:
 
 
 def measure_all(servers: dict[str, Server], n_rounds: int) -> dict[str, list[float]]:
-    """Milliseconds that each tool adds, and that are left after marey has stopped, by rounds."""
+    """Overhead of each tool, and remaining overhead after marey has stopped, in milliseconds by rounds."""
     before: dict[str, list[float]] = {tool: [] for tool in TOOLS}
     for _ in range(n_rounds):
         for tool in TOOLS:

@@ -1,6 +1,7 @@
 /*
- * One point of a growth curve: record so many events, by so many names, threads and processes, and tell what it cost the
- * program. bench_growth.py runs it point by point and makes the tables.
+ * One point of a growth curve: record a number of events with a number of names, threads and
+ * processes, and print the cost for the program. bench_growth.py runs it point by point and makes
+ * the tables.
  *
  *   bench_growth record --path DIR [--events N] [--names N] [--used N] [--threads N] [--processes N] [--push 1]
  *                [--pace EVENTS_PER_S] [--pool MB] [--abandon 1]
@@ -8,10 +9,10 @@
  *   bench_growth time COMMAND...     time and memory of a command, its standard output thrown away
  *   bench_growth clock               T, one read of the clock
  *
- * The answer is one JSON object on one line. Each range has one of the names, by chance, so that neither the packing nor
- * the caches have it easy. Threads are measured by their own processor time: more of them than there are processors
- * still shows what an event costs. Without --processes the program itself records; with it, that many forked children
- * do, all into one recording. A pace is kept by sleeping between bursts.
+ * The output is one JSON object on one line. Each range has a random name, so that neither
+ * compression nor caches are favored. Threads are measured by CPU time, so even more threads than
+ * cores show the cost of an event. Without --processes the program itself records; with it, that
+ * many forked children record into one recording. A pace is kept by sleeping between bursts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,19 +31,19 @@
 
 enum { THREADS_MAX = 256, PROCESSES_MAX = 256, NAME_BYTES = 32, BURST = 1024 };
 
-/* What to record. */
+/* The workload. */
 static struct {
     const char *path;
     uint64_t n_events;        /* over all threads and processes; a range is two */
-    uint64_t n_names, n_used; /* names there are, and how many of them occur; 0: all */
+    uint64_t n_names, n_used; /* number of names, and of those used; 0: all */
     uint64_t n_threads, n_processes;
-    uint64_t events_per_s; /* over all; 0: as fast as it goes */
+    uint64_t events_per_s; /* in total; 0: full speed */
     uint64_t pool_mb;      /* 0: the default */
-    uint64_t by_push;      /* by string rather than by id */
-    uint64_t is_abandoned; /* processes end without a word: whoever reads must finalize */
+    uint64_t by_push;      /* by string instead of by id */
+    uint64_t is_abandoned; /* processes end by _exit: readers must finalize */
 } point = {.n_events = 1000000, .n_names = 16, .n_threads = 1};
 
-/* What it came to: of one thread, then of one process. */
+/* Results: of one thread, then of one process. */
 struct thread_cost {
     double range_ns, first_ns;
     pthread_t thread;
@@ -50,7 +51,7 @@ struct thread_cost {
 
 struct process_cost {
     double range_ns; /* median over its threads */
-    double first_ns; /* the first range of all: a thread attaches; in a child the log is opened */
+    double first_ns; /* the first range: the thread attaches; a child opens its log */
     double rss_mb, new_name_ns;
     uint64_t n_kept, n_lost, log_bytes;
 };
@@ -58,7 +59,7 @@ struct process_cost {
 static marey_id *ids;
 static char (*names)[NAME_BYTES];
 
-/* ---- what a thread does ---- */
+/* ---- threads ---- */
 
 static void put_burst(uint64_t n_events, uint64_t *random)
 {
@@ -74,7 +75,7 @@ static void put_burst(uint64_t n_events, uint64_t *random)
     }
 }
 
-/* What two reads of the thread's processor time differ by with nothing in between. */
+/* The difference of two consecutive reads of the thread's CPU time. */
 static uint64_t cpu_clock_ns(void)
 {
     uint64_t least = UINT64_MAX;
@@ -93,7 +94,7 @@ static void sleep_until(uint64_t ns)
         ;
 }
 
-/* Processor time of `n_events` in bursts, each at its moment. */
+/* CPU time of `n_events` in bursts at fixed times. */
 static uint64_t time_paced(uint64_t n_events, double ns_each, uint64_t *random)
 {
     const uint64_t clock_ns = cpu_clock_ns(), start = bench_ns();
@@ -115,7 +116,7 @@ static uint64_t n_writers(void)
     return point.n_threads * (point.n_processes > 0 ? point.n_processes : 1);
 }
 
-/* Nanoseconds of this thread for one range, with the loop and the choice of a name, some 2 ns. */
+/* CPU time of this thread per range, including about 2 ns for the loop and the choice of a name. */
 static double time_range(uint64_t n_events)
 {
     uint64_t random = 88172645463325252u + (uint64_t)gettid(), ns;
@@ -147,7 +148,7 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-/* ---- what a process does ---- */
+/* ---- processes ---- */
 
 static void start(void)
 {
@@ -169,7 +170,7 @@ static void make_names(void)
         snprintf(names[i], sizeof names[i], "name %llu", (unsigned long long)i);
 }
 
-/* Give each name its id while the recording is open, so that writing it to the log is in the time. */
+/* Intern each name while the recording is open, so that the time includes writing it to the log. */
 static double register_names(void)
 {
     const uint64_t begin = bench_thread_cpu_ns();
@@ -211,7 +212,7 @@ static void run_process(struct process_cost *cost)
 
 /* ---- several processes ---- */
 
-/* Shared with the children, who begin together. */
+/* Shared with the children, which start together. */
 struct shared {
     pthread_barrier_t barrier;
     struct process_cost costs[PROCESSES_MAX];
@@ -250,7 +251,7 @@ static void run_processes(struct process_cost *costs, size_t n)
             bench_die("a process did not end well", MAREY_OK);
     }
     memcpy(costs, shared->costs, n * sizeof *costs);
-    if (!point.is_abandoned && marey_stop() != MAREY_OK) /* which would finalize what the children left */
+    if (!point.is_abandoned && marey_stop() != MAREY_OK) /* it would finalize the children's logs */
         bench_die("cannot stop", MAREY_EIO);
 }
 
@@ -318,7 +319,8 @@ static double in_seconds(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* From here and not from Python: a child's peak counts from its parent's size at the fork, which is 2 MB here. */
+/* Not started from Python: a child's peak includes its parent's size at the fork, which is 2 MB
+ * here. */
 static int time_command(char **command)
 {
     const uint64_t begin = bench_ns();
@@ -364,7 +366,7 @@ static int usage(void)
     return 2;
 }
 
-/* Whether `name` is an option of a point, which then has `value`. */
+/* Whether `name` is an option of a point; sets it to `value`. */
 static bool take_option(const char *name, const char *value)
 {
     const struct {

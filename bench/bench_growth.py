@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How costs grow: with events, names, threads and processes. One table for each.
+"""How costs grow with events, names, threads and processes: one table for each.
 
     bench_growth.py [--quick] [--dir DIR] [--results FILE] [--tables FOLDER] [AXIS...]
 
 AXIS is events, names, python (names in Python), threads or processes; all of them by default.
 
-Each point is recorded by the program bench_growth (names in Python: by growth_names.py) in a process of its own, some
-times over, and the medians stand in the table. Then `marey report` and `marey export --to perfetto` read the recording,
-with their output thrown away. MAREY_BUILD names the build folder. docs/internals/growth.md says how to read the tables.
+The program bench_growth (for names in Python: growth_names.py) records each point several times in a separate process,
+and the table has the medians. Then `marey report` and `marey export --to perfetto` read the recording, with discarded
+output. MAREY_BUILD is the build folder. docs/internals/growth.md explains the tables.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Point = dict[str, float]
 
 
 class Bench:
-    """Where the programs are, where recordings go, and how much of everything there is to be."""
+    """The programs, the directory of recordings, and the sizes."""
 
     def __init__(self, folder: Path, is_quick: bool) -> None:
         self.build = Path(os.environ["MAREY_BUILD"])
@@ -44,7 +44,7 @@ class Bench:
         return self.ask(self.build / "bench" / "bench_growth", *arguments)
 
     def record(self, **options: float) -> Point:
-        """Record one point some times, and return the medians; the last recording stays. Long ones are made once."""
+        """Record a point several times, a long one once, and return the medians; the last recording is kept."""
         words = [word for name, value in options.items() for word in (f"--{name}", int(value))]
         n_repeats = self.n_repeats_of(options["events"])
         return medians([self.growth("record", "--path", self.recording, *words) for _ in range(n_repeats)])
@@ -79,7 +79,7 @@ def medians(points: list[Point]) -> Point:
 
 
 class Table:
-    """A table that is printed row by row as the points come in."""
+    """A table printed row by row."""
 
     def __init__(self, title: str, *columns: str) -> None:
         self.columns = columns
@@ -180,11 +180,11 @@ def by_python_names(bench: Bench) -> Table:
 
 
 WRITERS = (1, 2, 4, 8, 16, 32, 64)
-PACE = 10e6  # events a second, over all threads and processes
+PACE = 10e6  # events per second, over all threads and processes
 
 
 def by_writers(bench: Bench, title: str, option: str, *more: str) -> Table:
-    """Measure threads or processes: first as fast as they go, then at a pace, whose recording is read."""
+    """Measure threads or processes, at full speed and at a pace; reports read the recording of the latter."""
     table = Table(
         f"{title}; {count(PACE)} events a second over all, then as fast as they go",
         *(option, "paced ns/range", "lost", "full ns/range", "lost", "first us", "B/event", "program MB"),
@@ -213,7 +213,7 @@ def by_processes(bench: Bench) -> Table:
     return by_writers(bench, "forked processes, one recording", "processes", "open and finalize ms")
 
 
-# What measures it, and the line for the closing table: what grows, and the column with the cost of a range.
+# Function, description for the final table, and the column with the cost of a range.
 AXES = {
     "events": (by_events, "events", "ns/range"),
     "names": (by_names, "names, by id", "by id ns/range"),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What a PNG costs, against Pillow, in one process and in turns.
+"""Cost of a PNG, against Pillow, alternating in one process.
 
     bench_images.py [--quick] [--results FILE]
 
-Three pictures that differ in what packs: one like a photo (RGB, detail of all sizes), noise, a smooth map. Pillow
-writes each by its default and by its quickest level; sizes are held against those of the latter.
+Three images that compress differently: one like a photo (RGB, detail of all sizes), noise, a smooth map. Pillow writes
+each at its default and at its fastest level; sizes are compared with the latter.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def pack_by_pillow(pixels: np.ndarray, **options: int) -> bytes:
 
 
 def pictures() -> dict[str, np.ndarray]:
-    """Detail of all sizes, each octave half as strong, is what photos have."""
+    """Detail of all sizes with half the strength per octave, as in photos."""
     random = np.random.default_rng(1)
     photo = np.zeros((1024, 1024, 3))
     for octave in range(10):

@@ -1,9 +1,9 @@
-"""What recording adds to an operator of PyTorch: marey's callback beside torch.profiler, on the CPU, with one thread.
+"""Overhead of recording per PyTorch operator: marey's callback and torch.profiler, on the CPU, with one thread.
 
     bench/run operators
 
-A step of small operators, bare and recorded, in turns; the smallest of many rounds counts. torch.profiler is measured
-while it records and with its stop, which makes a trace of what it has.
+A step of small operators, bare and recorded, alternating; the minimum of many rounds counts. torch.profiler is measured
+while recording and including its stop, which creates the trace.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def timed(step: Callable[[], None]) -> float:
 
 
 def measure(step: Callable[[], None], rounds: int) -> dict[str, float]:
-    """Return seconds of STEPS steps, the smallest by each way."""
+    """Return the minimum seconds of STEPS steps for each method."""
     took: dict[str, list[float]] = defaultdict(list)
     ways = {"marey, names": Operators(shapes=False), "marey, shapes": Operators(shapes=True)}
     for _ in range(rounds):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a range costs in Python, against what else one could write there.
+"""Cost of a range in Python, compared with alternatives.
 
     bench_python.py [--quick] [--dir DIR] [--results FILE]
 
-Each candidate is a loop of one statement, compiled by itself, so that names are local and nothing is looked up that a
-user would not look up. All candidates run in each round, in rotating order, on one processor; the time of an empty
-loop in the same round is subtracted from each, and what is left is divided by that of a pair of time.perf_counter_ns()
-calls. The median of those ratios is the figure. A peer that is not installed is named and left out.
+Each candidate is a loop of one statement, compiled separately, so that names are local and lookups are those of user
+code. All candidates run in each round, in rotating order, on one core; the time of an empty loop in the same round is
+subtracted, and the rest is divided by that of a pair of time.perf_counter_ns() calls. The figure is the median of these
+ratios. A peer that is not installed is skipped with a message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench_results import Results, median_with_interval, options_of
 
 import marey
 
-# Processor time of this thread: a neighbour on a shared machine costs nothing.
+# CPU time of this thread, independent of other programs.
 LOOP = """
 def loop(n, {names}):
     clock = thread_time_ns
@@ -40,14 +40,14 @@ def loop(n, {names}):
 
 @dataclass
 class Candidate:
-    """One statement to be timed, with the names it uses and what must be on around it."""
+    """A statement to be timed, with its names and a context around it."""
 
     name: str
     statement: str
     names: dict[str, Any] = field(default_factory=dict)
     around: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
-    share: int = 1  # of the loop's turns; a slow peer gets fewer
-    minus: str = "empty loop"  # what the statement would cost without the thing measured
+    share: int = 1  # divides the number of iterations for a slow peer
+    minus: str = "empty loop"  # the baseline to subtract
     ns: list[float] = field(default_factory=list)
 
     def compile(self) -> Callable[[int], int]:
@@ -58,7 +58,7 @@ class Candidate:
 
 
 class Recordings:
-    """Recordings for the candidates that need one, with the options that users get."""
+    """Recordings for the candidates that need one, with default options."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "python.marey"
@@ -67,7 +67,7 @@ class Recordings:
     def on(self, **options: Any) -> Any:
         shutil.rmtree(self.path, ignore_errors=True)
         allowed = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, Recordings.all_cpus)  # the flush thread inherits it and must not share our processor
+        os.sched_setaffinity(0, Recordings.all_cpus)  # the flush thread inherits it and must not share this core
         marey.start(self.path, **options)
         os.sched_setaffinity(0, allowed)
         try:
@@ -125,7 +125,7 @@ def ours(recordings: Recordings) -> list[Candidate]:
 
 
 def ours_with_nvtx(recordings: Recordings) -> list[Candidate]:
-    """Return the range that keeps away from NVTX tools, and the range wrapper; what is not built is left out."""
+    """Return the range with nvtx=0, and the range wrapper, if they are built."""
     candidates = []
     if has_option("nvtx"):
         region = {"region": marey.range("bench")}
@@ -152,7 +152,7 @@ def ours_with_nvtx(recordings: Recordings) -> list[Candidate]:
 
 
 def ours_with_stopwatch(recordings: Recordings) -> list[Candidate]:
-    """Return a pair of start and end on the stopwatch, as its users write it."""
+    """Return a pair of start and end of the stopwatch, as users write it."""
     if not hasattr(marey, "Stopwatch"):
         return []
     stopwatch = marey.Stopwatch()
@@ -211,7 +211,7 @@ def peer_nvtx() -> list[Candidate]:
 
 
 def peer_torch() -> list[Candidate]:
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else each profile prints two lines
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise each profile prints two lines
     import torch
 
     torch.set_num_threads(1)
@@ -270,7 +270,7 @@ def run_rounds(candidates: list[Candidate], n_rounds: int, n: int) -> None:
 
 
 class Figures:
-    """What came of the rounds: a candidate's own cost, round by round, and ratios of two."""
+    """Results: a candidate's cost by round, and ratios of two."""
 
     def __init__(self, candidates: list[Candidate]) -> None:
         self.by_name = {candidate.name: candidate for candidate in candidates}
@@ -344,7 +344,7 @@ def put_nvtx(results: Results, figures: Figures) -> None:
 
 
 def put_pairs(results: Results, figures: Figures) -> None:
-    """Put the pairs of calls of the range wrapper and of the stopwatch."""
+    """Add rows for the range wrapper and the stopwatch."""
     for name, bar, of_pair in (
         (WRAPPER_OFF, 30, False),
         (WRAPPER_ORDERED, 0.6, True),
@@ -367,7 +367,7 @@ def put_pairs(results: Results, figures: Figures) -> None:
 
 
 def put_with_tool(results: Results, recordings: Recordings, n_rounds: int, n: int) -> None:
-    """Measure ranges that go to a tool that only counts: last of all, as a tool that is there stays there."""
+    """Measure ranges with a tool that only counts; must be last, because a tool cannot be removed."""
     tool = Path(os.environ.get("MAREY_BUILD", "")) / "bench" / "nvtx_counter.so"
     what = "  Python with on a range, with a tool that only counts"
     if not has_option("nvtx") or not tool.exists():
@@ -382,7 +382,7 @@ def put_with_tool(results: Results, recordings: Recordings, n_rounds: int, n: in
 
 
 def put_against_peers(results: Results, figures: Figures) -> None:
-    """Compare `with` on a range with its peers: kept with kept, as people write it with that, off with off."""
+    """Compare `with` on a range with its peers: kept with kept, literal with literal, off with off."""
     kept, literal = "with on a range", 'with marey.range("literal")'
     for peer, form, state, bar in (
         (NVTX, kept, "enabled", 4),

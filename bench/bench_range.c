@@ -1,19 +1,19 @@
 /*
- * What a range costs the thread that runs through it, in C.
+ * Cost of a range for its thread, in C.
  *
- * One pinned thread runs all candidates in each round, in rotating order, and each candidate's time is divided by that
- * of two bare clock reads in the same round: what the machine does to one it does to the other. The median of those
- * ratios is the figure. Memory regimes, because they differ:
+ * One pinned thread runs all candidates in each round, in rotating order, and each candidate's time
+ * is divided by that of two bare clock reads in the same round, so that disturbances cancel. The
+ * figure is the median of these ratios. Memory states differ:
  *
- *   enabled     the pool is a small ring that is used over and over (policy keep-newest): nothing but the range
- *   first touch the first events after marey_start: the pool still grows, the thread attaches
- *   streaming   at full speed into the log; the flush thread packs and writes on another processor
+ *   enabled     the pool is a small, reused ring (policy keep-newest): only the range
+ *   first touch the first events after marey_start: the pool grows, the thread attaches
+ *   streaming   at full speed into the log; the flush thread compresses and writes on another core
  *
- * Then the same with caches emptied between ranges, and on several threads at once.
+ * Then the same with cold caches, and on several threads.
  *
- * Ranges go to an NVTX tool as well when there is one. Without one that must cost next to nothing, against the option
- * nvtx=0; with one that only counts, a child of this process shows what it comes to. The other way round, ranges that a
- * library tells NVTX are received by libmarey-nvtx.
+ * Ranges also go to an NVTX tool. Without a tool this must cost almost nothing compared with
+ * nvtx=0; with a tool that only counts, a child process measures the cost. In the other direction,
+ * libmarey-nvtx receives the NVTX ranges of a library.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static uint64_t n_lost, n_streamed;
 
 static void start(enum marey_policy policy, uint64_t pool_bytes, const char *text)
 {
-    /* The flush thread inherits where we may run: it must not share our processor. */
+    /* The flush thread inherits the affinity: it must not share this core. */
     bench_unpin();
     const struct marey_options options = {.path = bench_fresh_path(&args, "range.marey"),
                                           .text = text,
@@ -79,7 +79,7 @@ static void stop_stream(void)
 
 /* ---- candidates ---- */
 
-/* Keeps the compiler from folding one turn of a loop into the next. */
+/* Prevents the compiler from merging loop iterations. */
 #define TURN() __asm__ volatile("" ::: "memory")
 
 static uint64_t sink;
@@ -134,7 +134,7 @@ struct candidate {
     void (*run)(uint64_t n);
     void (*before)(void), (*after)(void);
     uint64_t warm_up, n;      /* ranges not timed, then timed */
-    double ns[ROUNDS_MAX];    /* for one range, per round */
+    double ns[ROUNDS_MAX];    /* per range, by round */
     double ratio[ROUNDS_MAX]; /* to the first candidate of the same round */
 };
 
@@ -181,7 +181,7 @@ static double time_one(const struct candidate *c)
     if (c->before != NULL)
         c->before();
     c->run(c->warm_up);
-    const uint64_t begin = bench_thread_cpu_ns(); /* a neighbour on a shared machine costs nothing */
+    const uint64_t begin = bench_thread_cpu_ns(); /* independent of other programs */
     c->run(c->n);
     const uint64_t end = bench_thread_cpu_ns();
     if (c->after != NULL)
@@ -270,7 +270,7 @@ static void put_nvtx(size_t n_rounds)
         bench_result(&args, peer, "", BENCH_NO_BAR, "not built");
 }
 
-/* `marey run --nvtx`: what a program tells NVTX. */
+/* `marey run --nvtx`: NVTX ranges of a program. */
 static void put_received(size_t n_rounds)
 {
     static const int which[] = {RECEIVED, RECEIVED_TEXT};
@@ -292,7 +292,7 @@ static double time_median(const struct candidate *c)
     return bench_quantile(ns, ROUNDS, 0.5);
 }
 
-/* In the child. A tool that is there stays there, so nothing else can be measured afterwards. */
+/* In the child, because a tool cannot be removed, so nothing else could be measured afterwards. */
 static void put_with_tool(const char *what)
 {
     setenv("NVTX_INJECTION64_PATH", nvtx_peer_tool(), 1);
@@ -343,7 +343,7 @@ static void one_range(void)
     TURN();
 }
 
-/* Percentiles of what lies between two clock reads, in nanoseconds. */
+/* Percentiles of the time between two clock reads, in nanoseconds. */
 static void time_cold(void (*run)(void), unsigned char *memory, double *ns, size_t n,
                       double ticks_per_ns)
 {
@@ -388,7 +388,7 @@ static void *run_thread(void *ns_for_one)
     return NULL;
 }
 
-/* Processor time of each thread, never wall time divided by all threads' ranges. */
+/* CPU time of each thread, not wall time divided by the ranges of all threads. */
 static void run_threads(int n)
 {
     pthread_t threads[THREADS_MAX];
@@ -423,5 +423,5 @@ int main(int argc, char **argv)
     run_threads(2);
     if (bench_n_cpus() > 2)
         run_threads(bench_n_cpus() < THREADS_MAX ? bench_n_cpus() : THREADS_MAX);
-    return sink == 1; /* never: it only keeps the sums alive */
+    return sink == 1; /* never true; prevents optimizing the sums away */
 }

@@ -1,11 +1,12 @@
 /*
- * From a recording to answers: reading, the summary of `marey report`, the exports. Each job runs in a process of its
- * own on one processor, several times; the median time counts, and its memory at the highest. Rates are of processor
- * time, what goes to the disk by the clock on the wall.
+ * Reading a recording, the summary of `marey report`, the exports. Each job runs several times in a
+ * separate process on one core; the median time and the peak memory count. Rates use CPU time, or
+ * wall time for files on disk.
  *
- * Two recordings. One has the durations of a real training loop, whose low bits are noise: dearest to unpack. The other
- * is long, to show that memory does not grow and, as a file, that the disk is the limit: written and synced beside a
- * plain write(2) of the same volume.
+ * Two recordings: one has the durations of a real training loop, whose low bits are noise, the most
+ * expensive to decode. The other is long, to show that memory does not grow and that the disk
+ * limits exports to a file: it is written and synced, compared with a plain write(2) of the same
+ * size.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ static marey_status export_to(marey_recording *recording, const char *format, co
         bench_die("cannot create the export", MAREY_OK);
     const struct marey_export_options options = {.filter = NULL};
     const marey_status st = marey_export(&recording, 1, format, &options, fd);
-    fdatasync(fd); /* /dev/null refuses */
+    fdatasync(fd); /* fails for /dev/null */
     close(fd);
     return st;
 }
@@ -87,7 +88,7 @@ struct outcome {
     double seconds, cpu_seconds, rss_mb;
 };
 
-/* In the child: open, do, close, all of it timed. */
+/* In the child: open, run the job, close, all timed. */
 static double do_job(job *run, const char *path, const char *to, bool is_pinned)
 {
     if (is_pinned)
@@ -115,7 +116,7 @@ static struct outcome run_once(job *run, const char *path, const char *to, bool 
     if (pipe(ends) != 0)
         bench_die("no pipe", MAREY_OK);
     if (strcmp(to, "/dev/null") != 0)
-        unlink(to); /* the plain write beside it has a new file too; emptying a large one takes long */
+        unlink(to); /* the plain write also has a new file; truncating a large one takes long */
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
@@ -152,9 +153,9 @@ static struct outcome run_job(job *run, const char *path, const char *to, bool i
     return out;
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
-/* `of` is "events" or "ranges", `n` how many there are, `bar` in millions of them for each second. */
+/* `of` is "events" or "ranges", `n` their number, `bar` in millions per second. */
 static void put_rate(const char *what, job *run, const char *path, uint64_t n, const char *of,
                      double bar)
 {
@@ -167,7 +168,7 @@ static void put_rate(const char *what, job *run, const char *path, uint64_t n, c
                  "%.1f M %s/s, %.0f MB resident", per_s, of, out.rss_mb);
 }
 
-/* An export into a file has threads beside the encoder, and may use what processors there are. */
+/* An export to a file has several threads and may use all cores. */
 static void put_file(const char *what, job *run, const char *path)
 {
     char to[4096];
@@ -184,7 +185,7 @@ static void put_file(const char *what, job *run, const char *path)
 }
 
 #ifdef MAREY_HAVE_SQLITE
-/* Beside a program that inserts row by row, in turns; into files, since SQLite needs one. */
+/* Alternating with a program that inserts row by row; to files, because SQLite needs them. */
 static void put_sqlite(const char *path, uint64_t n_ranges)
 {
     enum { REPEATS = 5 };
@@ -205,7 +206,7 @@ static void put_sqlite(const char *path, uint64_t n_ranges)
                  peer_rate);
 }
 
-/* Once: it is the memory that is of interest. */
+/* Once, for the memory. */
 static void put_long_sqlite(const char *path, uint64_t n_ranges)
 {
     char to[4096];
@@ -263,5 +264,5 @@ int main(int argc, char **argv)
     put_long_sqlite(path, n / 2);
 #endif
     bench_remove(path);
-    return sum == 1; /* never: it only keeps the sum alive */
+    return sum == 1; /* never true; prevents optimizing the sum away */
 }

@@ -1,4 +1,4 @@
-"""What the benchmarks in Python share: medians with an interval, and lines for the closing table."""
+"""Shared by the benchmarks in Python: medians with intervals, and rows of the final table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def median_with_interval(values: list[float]) -> Interval:
 
 
 def options_of(description: Optional[str], folder: Optional[str] = ".") -> argparse.ArgumentParser:
-    """Return a parser of what bench/run gives to every benchmark."""
+    """Return a parser of the arguments that bench/run passes to every benchmark."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="enough to see that it works, not to quote")
     parser.add_argument("--dir", default=folder, help="where files go")
@@ -27,7 +27,7 @@ def options_of(description: Optional[str], folder: Optional[str] = ".") -> argpa
 
 
 class Results:
-    """Lines for the closing table, printed and appended to a file: what, measured, bar, met?"""
+    """Rows of the final table, printed and appended to a file: what, measured, bar, met?"""
 
     def __init__(self, path: str | None) -> None:
         self.path = path

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How reports grow with ranks: 10 to 10,000 logs of 1,000 iterations of 30 ranges, made by rank_logs.
+"""How reports grow with ranks: 10 to 10,000 logs of 1,000 iterations of 30 ranges, written by rank_logs.
 
     bench_scale.py [--quick] [--dir DIR] [--results FILE] [--tables FOLDER]
 
-For each number of ranks `marey report` runs in its four forms. Processor time is of one thread, the time on the wall of
-as many as there are cores; medians of three runs, of the largest recording one run. An event is a begin or an end of a
-range, or the end of an iteration: 61 in an iteration. --quick stops at 1,000 ranks. The largest takes 1.3 GB of disk.
-docs/internals/scale.md has the table, and what it means for 100,000 ranks.
+For each number of ranks `marey report` runs with four sets of options. CPU time is for one thread, wall time for one
+thread per core; medians of three runs, but one run of the largest recording. An event is the begin or end of a range,
+or the end of an iteration: 61 per iteration. --quick stops at 1,000 ranks. The largest takes 1.3 GB of disk.
+docs/internals/scale.md has the table, and an estimate for 100,000 ranks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Point = dict[str, float]
 
 
 class Bench:
-    """Where the programs are and where logs go."""
+    """The programs and the directory of logs."""
 
     def __init__(self, folder: Path) -> None:
         self.build = Path(os.environ["MAREY_BUILD"])
@@ -39,7 +39,7 @@ class Bench:
         self.recording = folder / "ranks.marey"
 
     def make(self, n_ranks: int) -> int:
-        """Make the logs and return their bytes."""
+        """Write the logs and return their size in bytes."""
         shutil.rmtree(self.recording, ignore_errors=True)
         subprocess.run([self.build / "bench" / "rank_logs", self.recording, str(n_ranks)], check=True)
         return sum(entry.stat().st_size for entry in os.scandir(self.recording))
@@ -50,7 +50,7 @@ class Bench:
         return json.loads(done.stdout)
 
     def report(self, form: tuple[str, ...], n_runs: int) -> Point:
-        """Return medians: processor time and memory with one thread, time on the wall with all."""
+        """Return medians: CPU time and memory with one thread, wall time with all."""
         alone = [self.run(self.marey, "report", self.recording, *form, "--jobs", 1) for _ in range(n_runs)]
         together = [self.run(self.marey, "report", self.recording, *form) for _ in range(n_runs)]
         cpu, memory = ([point[key] for point in alone] for key in ("cpu_seconds", "rss_mb"))
@@ -75,7 +75,7 @@ class Bench:
 
 
 def run_mpi(bench: Bench, n: int) -> tuple[float, str]:
-    """Return how long a report by so many processes took, and what they printed together."""
+    """Return the duration of a report by this many processes, and their output."""
     command = ["mpirun", "--allow-run-as-root", "--bind-to", "core", "-n", str(n), str(bench.marey), "report"]
     begin = time.monotonic()
     done = subprocess.run([*command, str(bench.recording), "--jobs", "1"], capture_output=True, text=True, check=True)

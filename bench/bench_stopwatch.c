@@ -1,6 +1,6 @@
 /*
- * What the stopwatch costs, in C: a start and a stop against two bare clock reads of the same round, the end of an
- * iteration with many names, and the memory of a name.
+ * Cost of the stopwatch in C: start and stop against two bare clock reads of the same round, the
+ * end of an iteration with many names, and the memory of a name.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { ROUNDS_MAX = 31, NAMES = 1000 };
 static struct bench_args args;
 static uint64_t sink;
 
-/* Keeps the compiler from folding one turn of a loop into the next. */
+/* Prevents the compiler from merging loop iterations. */
 #define TURN() __asm__ volatile("" ::: "memory")
 
 /* ---- candidates ---- */
@@ -40,7 +40,7 @@ static void pair(uint64_t n)
     }
 }
 
-/* An inner one alone: what is around it runs all the time. */
+/* Only the inner one; the outer one runs all the time. */
 static void nested(uint64_t n)
 {
     const marey_id outer = MAREY_ID("outer");
@@ -63,7 +63,7 @@ static void enable(void)
 
 static void start_both(void)
 {
-    bench_unpin(); /* the flush thread inherits where we may run */
+    bench_unpin(); /* the flush thread inherits the affinity */
     const struct marey_options options = {.path = bench_fresh_path(&args, "stopwatch.marey"),
                                           .policy = MAREY_KEEP_NEWEST,
                                           .pool_bytes = 2 << 20};
@@ -107,7 +107,7 @@ static double time_one(const struct candidate *c)
     if (c->before != NULL)
         c->before();
     c->run(BLOCK / 8);
-    const uint64_t begin = bench_thread_cpu_ns(); /* a neighbour on a shared machine costs nothing */
+    const uint64_t begin = bench_thread_cpu_ns(); /* independent of other programs */
     c->run(c->n);
     const uint64_t end = bench_thread_cpu_ns();
     if (c->after != NULL)

@@ -1,7 +1,8 @@
 /*
- * One thread records for a minute and everything must reach the disk: at a stated pace, then as fast as it can. Beside
- * it the same volume by plain write(2). The recording is read back and compared event by event. Last, a trace with the
- * durations of a real training loop, for the bytes an event takes on disk and the time to pack it.
+ * One thread records for a minute and everything must reach the disk: at a fixed pace, then at full
+ * speed; compared with the same volume by plain write(2). The recording is read back and compared
+ * event by event. Finally, a trace with the durations of a real training loop measures the bytes
+ * per event on disk and the compression time.
  */
 #include <stdio.h>
 
@@ -10,17 +11,17 @@
 
 static struct bench_args args;
 
-/* What one recording came to. */
+/* Results of one recording. */
 struct outcome {
     struct marey_counts counts;
     double seconds;
-    double cpu_share; /* of them the producer had its processor; less than 1 on a machine that is not idle */
-    bool is_equal; /* to what was recorded, when read back */
+    double cpu_share; /* share in which the producer ran; less than 1 on a busy machine */
+    bool is_equal;    /* read back equal to the recorded events */
 };
 
 static const char *start(void)
 {
-    bench_unpin(); /* the flush thread inherits where we may run, and must not share our processor */
+    bench_unpin(); /* the flush thread inherits the affinity, and must not share this core */
     const struct marey_options options = {.path = bench_fresh_path(&args, "stream.marey"),
                                           .disk_bytes = UINT64_C(64) << 30};
     const marey_status st = marey_start(&options);
@@ -57,7 +58,7 @@ static void put_stream(const char *what, const struct outcome *out, double bar_p
     char bar[64] = "";
     if (bar_per_s > 0)
         snprintf(bar, sizeof bar, ">= %.0f M events/s, none lost", bar_per_s / 1e6);
-    /* The producer keeps its pace to within a thousandth. */
+    /* The producer keeps its pace to within 0.1 %. */
     bench_result(&args, what, bar,
                  bar_per_s > 0 ? bench_met_if(is_whole && per_s >= 0.999 * bar_per_s) : BENCH_NO_BAR,
                  "%.1f M events/s for %.1f s (%.0f%% on its processor), %llu lost, re-read %s",
@@ -69,7 +70,7 @@ static void put_stream(const char *what, const struct outcome *out, double bar_p
                  plain);
 }
 
-/* Processor time of the flush thread, as the recording tells it. */
+/* CPU time of the flush thread, from the recording. */
 static uint64_t flush_cpu_ns(const char *path)
 {
     marey_recording *recording;
@@ -82,8 +83,9 @@ static uint64_t flush_cpu_ns(const char *path)
 }
 
 /*
- * Real durations: some microseconds between events, varying by 3 %. Their low bits are noise, which takes room on disk
- * and time to pack; the short durations of the streams above have next to none.
+ * Real durations: some microseconds between events, varying by 3 %. Their low bits are noise, which
+ * takes space on disk and time to compress; the short durations of the streams above have almost
+ * none.
  */
 static void put_real_durations(const struct training_trace *trace)
 {
@@ -115,7 +117,7 @@ int main(int argc, char **argv)
 
     struct outcome out = stream(&trace, (uint64_t)(pace * seconds), pace);
     put_stream("Streaming, one producer, paced", &out, pace);
-    /* Reading back is in here as well; both must fit. */
+    /* This includes reading back; both must fit. */
     const double rss = bench_max_rss_mb();
     bench_result(&args, "  resident memory at its highest", "<= 64 MB", bench_met_if(rss <= 64),
                  "%.1f MB", rss);

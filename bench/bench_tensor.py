@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""What it costs to compare, sum up and digest tensors, against numpy and torch.
+"""Cost of comparing, summarizing and digesting tensors, against numpy and torch.
 
     bench_tensor.py [--quick] [--dir DIR] [--results FILE]
 
-Each round runs all candidates on the same data, in turns; ratios are taken within a round, and their median is told.
-What runs in one thread is timed by that thread's processor time, threads on the wall. Gigabytes a second are of both
-inputs.
-Reading alone, by memcmp() of a tensor with itself, is what the memory allows at that moment. The data are normal
-numbers, and the same with noise in the seventh digit: every element differs and none is wrong.
+Each round runs all candidates on the same data; ratios are computed within a round, and their median is printed.
+Single-threaded candidates are timed by CPU time, others by wall time. Gigabytes per second count both inputs. Only
+reading, by memcmp() of a tensor with itself, shows the memory bandwidth. The data are normally distributed numbers, and
+the same with noise in the seventh digit: every element differs and none is wrong.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 
 def rounds(n: int, clock: Clock, candidates: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """Run each candidate once in each round; seconds by name."""
+    """Run each candidate once per round; return seconds by name."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for i in range(-1, n):
         for name, run in candidates.items():
             begin = clock()
             run()
-            if i >= 0:  # the first round touches what is new
+            if i >= 0:  # the first round touches new memory
                 seconds[name].append(clock() - begin)
     return seconds
 
@@ -74,7 +73,7 @@ def put_ratio(
 
 
 class Pair:
-    """Two tensors of `n_bytes` each, and how they are described."""
+    """Two tensors of `n_bytes` each, and their descriptions."""
 
     def __init__(self, library: Library, dtype: str, n_bytes: int, noise: float) -> None:
         rng = np.random.default_rng(1)
@@ -95,7 +94,7 @@ class Pair:
             self.torch = [x.view(torch.bfloat16) if dtype == "bfloat16" else x for x in views]
 
     def read(self, share: int = 0, of: int = 1) -> None:
-        """Look at every byte of both, or of one share of them."""
+        """Read every byte of both, or of a share of them."""
         for array in self.arrays:
             n = array.nbytes // of
             libc.memcmp(array.ctypes.data + share * n, array.ctypes.data + share * n, n)
@@ -178,7 +177,7 @@ def put_type(results: Results, library: Library, dtype: str, n_bytes: int, n: in
 
 
 def put_special(results: Results, library: Library, n_bytes: int, n: int) -> None:
-    """What kernels do quicker than usual, and what they have to do twice."""
+    """Cases in which kernels are faster than usual, or need two passes."""
     same, masked = Pair(library, "float32", n_bytes, 0), Pair(library, "float32", n_bytes, 1e-7)
     for array in masked.arrays:
         array[::3] = -np.inf

@@ -1,8 +1,9 @@
 /*
- * What it costs to read what was used besides time, at both ends of an interval: each kind by itself, and the tree with
- * so many descendants. A read of the tree looks for new processes; the last row has one begin and end before each.
+ * Cost of reading usage besides time at both ends of an interval: each kind separately, and the
+ * process tree with different numbers of descendants. A read of the tree searches for new
+ * processes; in the last row, a process starts and ends before each read.
  *
- * It reaches into libmarey, as no function of the API reads one kind alone.
+ * It uses internal functions, because no function of the API reads a single kind.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static double pair_ns(uint32_t mask, unsigned n)
     return bench_median(rounds, ROUNDS).mid;
 }
 
-/* A read after a process came and went; the fork is not counted. */
+/* A read after a process started and ended; the fork is not counted. */
 static double tree_after_birth_ns(unsigned n)
 {
     double reads[4096];

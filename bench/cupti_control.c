@@ -1,6 +1,6 @@
 /*
- * CUPTI by itself, for bench_gpu.py: records are asked for and thrown away. `calls` asks for records of the runtime's calls
- * as well, which is the least from which work can be joined with who launched it.
+ * Bare CUPTI, for bench_gpu.py: records are requested and discarded. `calls` also requests records
+ * of runtime calls, the minimum to link GPU activity with its launch.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -34,7 +34,7 @@ static void called(void *ctx, int domain, uint32_t number, const struct marey__c
 static const int kinds[] = {MAREY__CUPTI_KERNEL, MAREY__CUPTI_MEMCPY, MAREY__CUPTI_MEMSET,
                             RUNTIME_CALLS};
 
-/* 0 when it is on. The CUPTI that the process has loaded is used. */
+/* Returns 0 when it is on. Uses the CUPTI loaded by the process. */
 __attribute__((visibility("default"))) int control_start(bool calls)
 {
     void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);

@@ -1,4 +1,4 @@
-"""libmarey's dumper by ctypes, for benchmarks and programs that measure it without the package in between."""
+"""libmarey's dumper by ctypes, for benchmarks that bypass the Python package."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ class Counts(ctypes.Structure):
 
 
 def find_library() -> Path:
-    """The libmarey of MAREY_BUILD, or the one that the package has."""
+    """The libmarey of MAREY_BUILD, or that of the package."""
     if "MAREY_BUILD" in os.environ:
         return Path(os.environ["MAREY_BUILD"]) / "core" / "libmarey.so"
-    import marey  # brings the library along; a second copy would stay off
+    import marey  # loads the library; a second copy would stay off
 
     maps = Path("/proc/self/maps").read_text(encoding="utf-8")
     loaded = [line.split()[-1] for line in maps.splitlines() if "/libmarey.so" in line]
@@ -116,7 +116,7 @@ class Dumper:
         self.check(self.add_on(path, tensor))
 
     def hand_over(self, path: bytes, tensor: Tensor) -> None:
-        """Add data that stay as they are, so that they need not be copied."""
+        """Add data that does not change, so that it need not be copied."""
         part, value = Part(key=path, key_len=len(path)), Value(tensor=tensor, release=self.nothing)
         self.check(self.lib.marey_dump_put_on(0, ctypes.byref(part), ctypes.c_size_t(1), ctypes.byref(value)))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One point of the curve of names in Python: what a range costs with N names, the first time and later.
+"""One point of the curve of names in Python: the cost of a range with N names, for the first and later uses.
 
     growth_names.py kept|literal|run-time N --dir DIR [--turns M]
 
@@ -7,8 +7,8 @@
     literal    with marey.range("...") on N lines of their own
     run-time   push and pop of names that are put together each time; doing that is subtracted
 
-The answer is one JSON object on one line, in nanoseconds of this thread for one range and bytes of memory for one name.
-Each point needs a process of its own, because names last as long as one.
+The output is one JSON object on one line: CPU time of this thread in nanoseconds per range and bytes of memory per
+name. Each point needs a separate process, because names exist until its end.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def kept(n: int) -> tuple[Pass, Pass]:
 
 
 def literal(n: int) -> tuple[Pass, Pass]:
-    """Return functions of 20 lines each, run one after the other; what calling them takes is subtracted."""
+    """Return functions of 20 lines each, run in sequence; the time to call them is subtracted."""
     functions, empty = [], []
     for first in range(0, n, 20):
         lines = [f'    with range("line_{i}"): pass' for i in range(first, min(first + 20, n))]

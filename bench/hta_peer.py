@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Break a trace down with Holistic Trace Analysis, and print what it took as JSON.
+"""Break a trace down with Holistic Trace Analysis, and print the cost as JSON.
 
     hta_peer.py FILE
 
-Processor time from the open file to the two tables that marey breakdown has in one; loading the package is not counted.
+CPU time from the open file to the two tables that correspond to marey breakdown's, without loading the package.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 /*
- * A trace as PyTorch's profiler writes it, of any size, the same for the same arguments:
+ * Writes a trace like PyTorch's profiler, of any size, reproducibly:
  *
  *   kineto_trace MEGABYTES RANK WORLD_SIZE FILE
  *
- * Steps of a training with data parallelism: operators in each other with shapes, a launch and its kernel for most of the
- * innermost, flows between the two, all-reduces on a stream of their own that overlap with the backward pass, copies at
- * the begin of a step. In size and number events are like those of a real job of 128 ranks: an operator has some 290
- * bytes, a launch 200, a kernel 700 with a name of 300.
+ * Steps of a data-parallel training: nested operators with shapes, a launch and its kernel for most
+ * of the innermost ones, flows between the two, all-reduces on a separate stream that overlap with
+ * the backward pass, copies at the start of a step. Sizes and numbers of events match a real job of
+ * 128 ranks: an operator has about 290 bytes, a launch 200, a kernel 700 with a name of 300.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -26,13 +26,13 @@ enum {
 struct trace {
     FILE *out;
     uint64_t n_bytes, max_bytes;
-    uint64_t host_ns, gpu_ns, comm_ns; /* where the host and the two streams are */
+    uint64_t host_ns, gpu_ns, comm_ns; /* current time of the host and of the two streams */
     uint64_t external_id, correlation, sequence;
     uint32_t random;
     int rank, world_size;
 };
 
-/* Times are relative to this, as in traces of today; it stands at the end of the file. */
+/* Times are relative to this value at the end of the file, as in current traces. */
 static const uint64_t base_ns = UINT64_C(1719853884000000000);
 
 static uint32_t draw(struct trace *t, uint32_t n)
@@ -98,7 +98,7 @@ static void put_flow(struct trace *t, char phase, int pid, int tid, uint64_t ns)
         phase, t->correlation, pid, tid, US(ns), phase == 'f' ? ", \"bp\": \"e\"" : "");
 }
 
-/* Names as templates make them: a few hundred bytes, some dozens of them. */
+/* Dozens of template names of a few hundred bytes. */
 static const char *kernel_name(struct trace *t, char *name, size_t size)
 {
     static const char *const functors[] = {
@@ -170,7 +170,7 @@ static void put_kernel(struct trace *t, const char *name, int stream, uint64_t n
     put_flow(t, 'f', t->rank % 8, stream, ns);
 }
 
-/* An operator with two others in it, the inner of which launches a kernel. */
+/* An operator with two nested ones, the innermost of which launches a kernel. */
 static void put_layer_operator(struct trace *t, int tid)
 {
     static const char *const outers[] = {"aten::linear",

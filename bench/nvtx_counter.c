@@ -1,6 +1,6 @@
 /*
- * The least that an NVTX tool can do: a library for NVTX_INJECTION64_PATH that counts pushes and pops. What a range costs
- * with it is what marey and NVTX take to get there.
+ * A minimal NVTX tool: a library for NVTX_INJECTION64_PATH that counts pushes and pops. The cost of
+ * a range with it is the cost of marey and NVTX.
  */
 #include <nvtx3/nvToolsExt.h>
 

@@ -1,4 +1,4 @@
-/* NVTX's own push and pop, where its headers are; see nvtx_peer.h. */
+/* NVTX's push and pop, if its headers are available; see nvtx_peer.h. */
 #include "nvtx_peer.h"
 
 #ifdef MAREY_BENCH_NVTX_TOOL
@@ -7,7 +7,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-/* The variable stands for its first call alone: what else has NVTX inside goes on without a tool. */
+/* The variable is only set during its first call: other libraries with NVTX have no tool. */
 static void (*load_speaker(const char *name))(uint64_t n)
 {
     void *const library = dlopen(MAREY_BENCH_NVTX_SPEAKER, RTLD_NOW | RTLD_LOCAL);

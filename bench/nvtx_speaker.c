@@ -1,6 +1,6 @@
 /*
- * A library that tells NVTX of ranges. It has NVTX of its own, which finds its tool at the first call, whatever the rest
- * of the process does.
+ * A library that emits NVTX ranges. It contains its own NVTX, which finds its tool at the first
+ * call, independently of the rest of the process.
  */
 #include <stdint.h>
 

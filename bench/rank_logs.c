@@ -1,12 +1,15 @@
 /*
- * rank_logs DIR RANKS [ITERATIONS]: the recording of a job of so many ranks, without running one.
+ * rank_logs DIR RANKS [ITERATIONS]: write the recording of a job with many ranks, without running
+ * one.
  *
- * Each log is what a rank of a training loop would have left: 1,000 iterations (or ITERATIONS) of 30 ranges each, on one
- * thread, written by the recorder's own packer and writer. Ranks differ by their jitter, so that no two logs have the same
- * times. Eight ranks are a node, and ranks start some milliseconds apart.
+ * Each log is that of a rank of a training loop: 1,000 iterations (or ITERATIONS) of 30 ranges
+ * each, on one thread, written by the recorder's encoder and writer. Ranks differ by their jitter,
+ * so no two logs have the same times. Eight ranks are a node, and ranks start some milliseconds
+ * apart.
  *
- * A tick is a nanosecond, and every time follows from a rule of three lines (next_step), so that a test can work out by
- * itself what a report has to say. tests/cli/rank_model.py has the same rule: who changes one changes both.
+ * A tick is a nanosecond, and every time follows from a rule of three lines (next_step), so that a
+ * test can compute the expected report. tests/cli/rank_model.py has the same rule; change both
+ * together.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +21,7 @@
 
 enum { N_LAYERS = 10, RANKS_OF_NODE = 8, RANGE_WORDS = 60, RECORD_WORDS = 4 };
 
-/* An iteration: each word is a begin or an end, so many nanoseconds and some jitter after the one before. */
+/* An iteration: each word is a begin or an end, a fixed time plus jitter after the previous one. */
 struct step {
     uint32_t kind, site;
     uint32_t base_ns, jitter_bits;
@@ -34,7 +37,7 @@ struct job {
     marey__packer *packer;
 };
 
-/* One rank's log while it is written. */
+/* One rank's log during writing. */
 struct rank {
     struct job *job;
     struct marey__log log;
@@ -91,7 +94,7 @@ static void add_pass(struct job *job, const char *name, uint32_t layer_ns)
 
 static void describe_loop(struct job *job)
 {
-    add_site(job, "(other names)"); /* which is the first of every process */
+    add_site(job, "(other names)"); /* the first site of every process */
     const uint32_t step = add_site(job, "step");
     add_step(job, MAREY_KIND_BEGIN, step, 2000, 10);
     add_range(job, "data", 150000, 17);
@@ -130,7 +133,7 @@ static void flush(struct rank *rank)
     rank->n_words = 0;
 }
 
-/* Room for `n` words in one chunk; the header's word, with the time that has come. */
+/* Make room for `n` words in one chunk; the header word with the current time. */
 static uint64_t head(struct rank *rank, size_t n, uint64_t then, uint32_t tag)
 {
     if (rank->n_words + n > MAREY__CHUNK_WORDS)

@@ -1,4 +1,4 @@
-/* sample_flags RUN.marey: how many samples of a recording have which flag, for bench_sample.py. */
+/* sample_flags RUN.marey: count the samples of a recording by flag, for bench_sample.py. */
 #include <inttypes.h>
 #include <stdio.h>
 

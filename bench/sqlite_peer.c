@@ -1,7 +1,7 @@
 /*
- * The peer of the SQLite export: the same columns of the same ranges by INSERT ... VALUES, one statement for each row as
- * it ends, with the settings that every guide to fast inserts names: one transaction, no journal, no syncs, a large
- * cache.
+ * The peer of the SQLite export: the same columns of the same ranges by INSERT ... VALUES, one
+ * statement per row, with the usual settings for fast inserts: one transaction, no journal, no
+ * syncs, a large cache.
  */
 #include <sqlite3.h>
 #include <unistd.h>

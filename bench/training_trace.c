@@ -1,4 +1,5 @@
-/* A training loop's events, made at a given pace and checked afterwards; see training_trace.h. */
+/* A training loop's events, recorded at a given pace and checked afterwards; see training_trace.h.
+ * */
 #include "training_trace.h"
 
 /* ---- one step ---- */
@@ -47,7 +48,7 @@ void training_trace_init(struct training_trace *trace)
 
 /* ---- at a pace ---- */
 
-/* A chain of additions that the processor must do one after the other: work between two events, a cycle a turn. */
+/* A chain of dependent additions as work between two events: one cycle each. */
 static void work(uint64_t turns)
 {
     for (; turns > 0; turns--)
@@ -61,7 +62,7 @@ static void put_step(const struct training_trace *trace, size_t n)
         training_event_put(&trace->events[i]);
 }
 
-/* The same with work of random length behind each event. */
+/* The same with work of random length after each event. */
 static void put_step_with_jitter(const struct training_trace *trace, size_t n, uint64_t *random)
 {
     for (size_t i = 0; i < n; i++) {
@@ -82,7 +83,7 @@ void training_trace_run(const struct training_trace *trace, uint64_t n_events, d
         else
             put_step_with_jitter(trace, n, &random);
         done += n;
-        /* Between steps the pace is made good; with none given there is nothing to wait for. */
+        /* Between steps, wait for the pace, if any. */
         while ((double)(bench_ticks() - start) < (double)done * ticks_each)
             ;
     }
@@ -98,7 +99,7 @@ void training_trace_run_like(const struct training_trace *trace, uint64_t n_even
     for (uint64_t i = 0; i < n_events; i++) {
         const struct training_event *event = &trace->events[i % trace->n];
         training_event_put(event);
-        /* The sum of twelve uniform numbers is as good as normal, with a deviation of one. */
+        /* The sum of twelve uniform numbers is nearly normal, with a deviation of one. */
         double jitter = -6;
         for (int k = 0; k < 12; k++)
             jitter += (double)(training_random(&random) >> 11) / (double)(UINT64_C(1) << 53);

@@ -24,7 +24,7 @@ def step(batch: int) -> None:
 
 def main(path: str) -> None:
     marey.start(path)
-    marey.set_warmup(2)  # the first two are in no average
+    marey.set_warmup(2)  # averages exclude the first two
     for number in range(2):
         with marey.epoch(number):
             with marey.phase("train"):
@@ -33,7 +33,7 @@ def main(path: str) -> None:
             with marey.phase("evaluate"), marey.iteration(samples=8):
                 step(0)
     step(1)
-    marey.finish_iteration(samples=32)  # a loop that only knows where an iteration ends
+    marey.finish_iteration(samples=32)  # for loops that only mark the end of an iteration
     print(f"counted: {marey.progress()}")
     marey.stop()
 

@@ -2,7 +2,8 @@
 
     python examples/cpu_use.py
 
-The first line is the result; the report follows. `decode` works all the time, `wait` does not: see its CPU usage.
+The first line is the result; the report follows. `decode` computes all the time, `wait` does not, as its CPU usage
+shows.
 """
 
 import time

@@ -39,7 +39,7 @@ def train(model, steps, is_slow):
             with marey.range("forward"):
                 loss = nn.functional.mse_loss(model(x), y)
                 if is_slow:
-                    with torch.no_grad():  # nothing comes of it but time
+                    with torch.no_grad():  # only takes time
                         for _ in range(3):
                             model.module(x)
             with marey.range("backward"):
@@ -53,7 +53,7 @@ def train(model, steps, is_slow):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--slow", type=int, metavar="RANK", help="the rank that has more to do")
+    parser.add_argument("--slow", type=int, metavar="RANK", help="the rank with twice the work")
     options = parser.parse_args()
 
     marey.torch.trace_distributed()

@@ -1,6 +1,6 @@
 /*
- * Did a change alter the numbers, and where first? A loop with three stages dumps what each of them
- * makes; two runs are then compared.
+ * Did a change alter the numbers, and where first? A loop with three stages dumps their results;
+ * two runs are then compared.
  *
  *     cc -O2 dump_loop.c $(pkg-config --cflags --libs marey) -lm -o dump_loop
  *     ./dump_loop before
@@ -24,7 +24,7 @@ struct state {
     double loss;
 };
 
-/* Say what went wrong, and go on: a dump must not end the program. */
+/* Print errors and continue: a dump must not end the program. */
 static void check(marey_status status)
 {
     if (status != MAREY_OK)
@@ -45,7 +45,7 @@ static void stretch(struct state *s, int step)
             s->x[i][k] = sinf((float)(i + 1) * 0.1f + (float)(k * step) * 0.01f);
 }
 
-/* With the bug, the last column is left out. */
+/* The bug skips the last column. */
 static void reduce(struct state *s, int has_bug)
 {
     for (int i = 0; i < ROWS; i++) {
@@ -77,9 +77,9 @@ int main(int argc, char **argv)
         add("reduce.out", s.sums, MAREY_F32, 1, rows);
         judge(&s);
         add("loss", &s.loss, MAREY_F64, 0, NULL);
-        check(marey_dump_flush(NULL)); /* the step ends */
+        check(marey_dump_flush(NULL)); /* ends the step */
     }
-    check(marey_dump_disable()); /* all is written */
+    check(marey_dump_disable()); /* writes everything */
 
     struct marey_dump_counts counts;
     marey_dump_counts_get(&counts);

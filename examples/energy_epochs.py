@@ -19,7 +19,7 @@ BATCH, SECONDS = 64, 2.5
 
 
 def make_step() -> tuple[str, Callable[[], Any]]:
-    """Something to spend energy on: a product of matrices, or of numbers where there is no PyTorch."""
+    """Work that takes energy: a matrix product, or sums in Python without PyTorch."""
     try:
         import torch
     except ImportError:
@@ -31,7 +31,7 @@ def make_step() -> tuple[str, Callable[[], Any]]:
         for _ in range(20):
             a @ a
         if device == "cuda":
-            torch.cuda.synchronize()  # else the step ends when its work is launched, not when it is done
+            torch.cuda.synchronize()  # otherwise the step would end after the launch, not after the work
 
     return f"{device}, by PyTorch", step
 
@@ -45,7 +45,7 @@ def train(step: Callable[[], Any]) -> None:
                     with marey.iteration(samples=BATCH):
                         step()
             with marey.phase("evaluate"):
-                time.sleep(0.5)  # a GPU that waits takes energy, too
+                time.sleep(0.5)  # an idle GPU also takes energy
 
 
 def show(path: str) -> None:
@@ -79,7 +79,7 @@ def main() -> None:
     where, step = make_step()
     print(f"Two epochs on {where}")
     marey.start(path, energy=True)
-    path = marey.recording_path()  # under `marey run` that is where it says
+    path = marey.recording_path()  # the path of `marey run`, if it runs this program
     train(step)
     marey.stop()
     show(path)

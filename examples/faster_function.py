@@ -41,7 +41,7 @@ def main() -> None:
     print(f"joined() is {answer.verdict}: {answer.change_percent:+.0f} % of the time, {answer.rounds} rounds")
     with tempfile.TemporaryDirectory() as folder:
         before, after = [], []
-        for i in range(5):  # repeats, in turns: what differs from run to run must not look like a change
+        for i in range(5):  # alternate repeats, so that differences between runs do not look like a change
             before.append(record(Path(folder) / f"added-{i}.marey", added))
             after.append(record(Path(folder) / f"joined-{i}.marey", joined))
         print(marey.compare(before, after))

@@ -19,16 +19,16 @@ import marey
 
 
 class QuickNorm(nn.LayerNorm):
-    """A layer norm in two lines, said to be the same."""
+    """A layer norm in two lines, supposedly the same."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = x - x.mean(-1, keepdim=True)
-        std = (x * x).mean(-1, keepdim=True).sqrt() + self.eps  # the bug: it belongs below the root
+        std = (x * x).mean(-1, keepdim=True).sqrt() + self.eps  # the bug: eps belongs under the root
         return x / std * self.weight + self.bias
 
 
 class Block(nn.Module):
-    """Half a transformer's block: norm, two linear layers, and what came in added again."""
+    """Half a transformer block: norm, two linear layers, residual."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def make_model(kind: str) -> Model:
 
 
 def train(kind: str, directory: str, steps: int = 3) -> None:
-    """Train for some steps, and dump what each module gets and gives, parameters and gradients."""
+    """Train for some steps, and dump inputs and outputs of each module, parameters and gradients."""
     model = make_model(kind)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     make_data = torch.Generator().manual_seed(1)

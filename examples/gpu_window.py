@@ -34,7 +34,7 @@ def main(path):
         with marey.iteration():
             step()
     with marey.gpu.paused():
-        step()  # torch.profiler, say
+        step()  # for example torch.profiler
     marey.gpu.settle()
     print(f"tracing: {marey.gpu.is_on()}, settled: {marey.gpu.is_settled()}, seen: {marey.gpu.counts()}")
     marey.gpu.stop()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Dumps pictures: frames with the boxes and points that were found, a map of numbers in colours, a mask over a frame.
+"""Dumps images: frames with detected boxes and points, a color map of numbers, a mask over a frame.
 
     python image_dump.py dumps               writes dumps/step-00000000/*.png
 
-marey draws them itself; neither OpenCV nor Pillow is needed.
+marey draws them; OpenCV and Pillow are not needed.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def why_not_here():
 
 
 def show_a_trace():
-    """Where GPUs wait for the host, of a trace from somebody's GPU."""
+    """Print where GPUs wait for the host, in a trace of another machine."""
     print(f"Here is the trace of another job, {TRACE.name}. Its ranges that are launch-bound:\n")
     table = marey.load(TRACE).gpu("launch_bound")
     columns = [table[name] for name in ("name", "verdict", "launch_wait_share", "launches_per_ms")]
@@ -36,13 +36,13 @@ def show_a_trace():
 
 
 def make_steps(torch):
-    """One step of the network by its operators, and one by a graph of the same."""
+    """Return a step of the network by operators, and one as a graph."""
     nn = torch.nn
     layers = [layer for _ in range(LAYERS) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.LayerNorm(WIDTH))]
     model = nn.Sequential(*layers).cuda().eval()
     batch = torch.randn(BATCH, WIDTH, device="cuda")
     stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):  # what is captured must have run before
+    with torch.cuda.stream(stream):  # must run before it is captured
         for _ in range(3):
             model(batch)
     stream.synchronize()

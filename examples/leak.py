@@ -14,13 +14,13 @@ history: list[bytearray] = []
 
 
 def load() -> bytearray:
-    """Make a batch; what it was made from is freed again."""
+    """Make a batch; temporaries are freed."""
     raw = bytearray(4 * BATCH_BYTES)
     return raw[:BATCH_BYTES]
 
 
 def remember(batch: bytearray) -> None:
-    """Keep a copy of the batch: here is the leak."""
+    """Keep a copy of the batch: this is the leak."""
     history.append(bytearray(batch))
 
 

@@ -3,7 +3,7 @@
     python examples/lightning_loop.py [RUN.marey [--actions]]
 
 One callback records the phases of each step as ranges; the loop is unchanged. Two workers load the data, and the report
-shows how busy they were. With `--actions`, Lightning's own actions are ranges as well.
+shows how busy they were. With `--actions`, Lightning's actions are ranges as well.
 """
 
 import logging
@@ -23,7 +23,7 @@ SAMPLES, BATCH = 64, 8
 
 
 class Pictures(torch.utils.data.Dataset):
-    """Pictures that take a while to decode."""
+    """Images that take a while to decode."""
 
     def __len__(self):
         return SAMPLES

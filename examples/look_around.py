@@ -1,4 +1,4 @@
-"""What can be measured here, the version of marey, and a program that lets samplers attach to it.
+"""What can be measured here, the version of marey, and permission for samplers to attach.
 
     python examples/look_around.py
 
@@ -19,8 +19,8 @@ def main() -> None:
     print(marey.options_help().splitlines()[0])
     print(f"reads files of {', '.join(marey.import_formats())}, writes {', '.join(marey.export_formats())}")
     try:
-        marey.allow_attach()  # from now on `marey top PID` of the same user works where Yama forbids it
-        print("whoever is the same user may attach")
+        marey.allow_attach()  # permits `marey top PID` of the same user where Yama forbids it
+        print("samplers of the same user may attach")
     except marey.MareyError as error:
         print(error)
 

@@ -22,7 +22,7 @@ EPOCHS = 4
 
 
 def data(seed):
-    """Points in a plane of 64 dimensions, and on which side of a curved surface they lie."""
+    """Points in 64 dimensions, labelled by the side of a curved surface."""
     rng = torch.Generator().manual_seed(seed)
     points = torch.randn(2048, 64, generator=rng)
     return TensorDataset(points, (points.square().sum(1) > 64).long())
@@ -33,7 +33,7 @@ def main(output_dir="monitor-runs"):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 2))
     if ranks > 1:
-        marey.torch.trace_distributed()  # what ranks send to one another is seen as well
+        marey.torch.trace_distributed()  # also record communication between ranks
         distributed.init_process_group("gloo")
         model = nn.parallel.DistributedDataParallel(model)
         marey.torch.trace_ddp(model)
@@ -53,7 +53,7 @@ def main(output_dir="monitor-runs"):
                 with monitor.phase("backward"):
                     optimizer.zero_grad()
                     loss.backward()
-                optimizer.step()  # a phase by itself
+                optimizer.step()  # a phase without marking it
             with monitor.phase("evaluate"), torch.no_grad():
                 points, labels = testing.tensors
                 right = (model(points).argmax(1) == labels).float().mean().item()

@@ -1,13 +1,13 @@
 /*
- * A loop of computation and communication with MPI: heat spreads along a rod, each rank has a part of it and gives its
- * ends to its neighbours.
+ * A loop of computation and communication with MPI: heat spreads along a rod; each rank has a part
+ * of it and sends its ends to its neighbors.
  *
  *     mpicc -O2 mpi_loop.c $(pkg-config --cflags --libs marey) -lm -o mpi_loop
  *     marey run --mpi -o loop.marey -- mpirun -n 4 ./mpi_loop
  *     marey breakdown loop.marey
  *
- * MPI's calls are recorded without a word about them here; the ranges and iterations are this program's own. With a
- * number behind it, ./mpi_loop 2, that rank has twice as much to do, and the others wait for it.
+ * MPI calls are recorded without changes to the program; ranges and iterations are marked below.
+ * With an argument, ./mpi_loop 2, that rank has twice the work, and the others wait for it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 enum { CELLS = 1000000, STEPS = 200, CHECK_EVERY = 20 };
 
 struct rod {
-    double *now, *next; /* CELLS of each, and a cell of the neighbour at each end */
+    double *now, *next; /* CELLS each, and a cell of the neighbor at each end */
     int rank, n_ranks, left, right;
 };
 
@@ -36,7 +36,7 @@ static void init(struct rod *rod)
         rod->now[i] = rod->rank == 0 && i < CELLS / 2 ? 1 : 0;
 }
 
-/* What the neighbours' ends are is needed for our own ends alone, so the rest is computed meanwhile. */
+/* Only the ends depend on the neighbors, so the rest is computed during communication. */
 static void start_exchange(struct rod *rod, MPI_Request requests[4])
 {
     double *cells = rod->now;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     init(&rod);
     for (int i = 0; i < STEPS; i++) {
-        marey_iteration_begin(); /* so that what goes before the loop is not in the first */
+        marey_iteration_begin(); /* so that the first iteration does not include the setup */
         step(&rod, slow_rank);
         if ((i + 1) % CHECK_EVERY == 0) {
             const double largest = change(&rod);

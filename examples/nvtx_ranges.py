@@ -1,4 +1,4 @@
-"""Ranges that wait for the GPU, for Nsight Systems and for marey's own recording.
+"""Ranges that wait for the GPU, for Nsight Systems and for marey.
 
     python examples/nvtx_ranges.py [RUN.marey]         a recording, and its report
     nsys profile python examples/nvtx_ranges.py        the same ranges in Nsight Systems as well
@@ -17,7 +17,7 @@ try:
 except ImportError:
     sys.exit("this example needs torch")
 
-# Once, in the main program. Everywhere else NVTXRangeWrapper() is the same object, switched on or off as it is here.
+# Once, in the main program. Elsewhere NVTXRangeWrapper() returns the same object, enabled or not.
 marey.NVTXRangeWrapper().enable(sync_on_push=True, sync_on_pop=True, keep_track_of_range_order=True)
 
 
@@ -48,7 +48,7 @@ def main(path: str = "nvtx_ranges.marey") -> None:
     try:
         marey.NVTXRangeWrapper().range_pop("step")
     except marey.RangeError as error:
-        print(f"A mistake is told before it takes effect:\n  {error}")
+        print(f"A mismatched pop is reported before it takes effect:\n  {error}")
     marey.NVTXRangeWrapper().range_pop("epoch")
 
 

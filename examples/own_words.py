@@ -2,7 +2,7 @@
 
     python examples/own_words.py [RUN.marey]
 
-Everything here may stay in a program: without a recording it does next to nothing.
+All this can stay in a program: without a recording it does next to nothing.
 """
 
 import sys
@@ -12,13 +12,13 @@ from pathlib import Path
 import marey
 
 
-@marey.range("load", category="data")  # around each call; generators and coroutines do as well
+@marey.range("load", category="data")  # around each call; also for generators and coroutines
 def load(i: int) -> list[int]:
     return [i * k % 251 for k in range(20_000)]
 
 
 def work(numbers: list[int]) -> int:
-    marey.push("sort")  # ended somewhere else: here, in another function, or in C
+    marey.push("sort")  # ended elsewhere: here, in another function, or in C
     numbers.sort()
     marey.pop("sort")
     with marey.range("sum", payload=len(numbers)):
@@ -27,8 +27,8 @@ def work(numbers: list[int]) -> int:
 
 def main(path: str) -> None:
     print(f"recording: {marey.enabled()}")
-    marey.set_rank(0, 1)  # where no launcher says it
-    marey.start(path, check=True, pool="4MiB")  # check: a pop that does not fit raises
+    marey.set_rank(0, 1)  # if no launcher sets it
+    marey.start(path, check=True, pool="4MiB")  # check: a mismatched pop raises
     for i in range(50):
         total = work(load(i))
         marey.counter("total", total)
@@ -38,11 +38,11 @@ def main(path: str) -> None:
     try:
         marey.pop("sort")
     except marey.RangeError as error:
-        print(f"told, and nothing popped: {str(error).splitlines()[0]}")
+        print(f"reported, and nothing popped: {str(error).splitlines()[0]}")
     marey.pop("report")
     print(f"events so far: {marey.counts()['events']}, into {Path(marey.recording_path()).name}")
     marey.stop()
-    marey.reset()  # as if nothing had been started
+    marey.reset()  # back to the initial state
 
     run = marey.load(path)
     print(run.report())

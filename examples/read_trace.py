@@ -1,4 +1,4 @@
-"""Reading a trace of torch.profiler: operators, computation and communication, memory; and the same as a recording.
+"""Reading a trace of torch.profiler: operators, computation and communication, memory; also as a recording.
 
     python examples/read_trace.py [TRACE.json]
 
@@ -28,7 +28,7 @@ def make_trace(folder: Path) -> Path:
 def main(folder: Path) -> None:
     trace = Path(sys.argv[1]) if len(sys.argv) > 1 else make_trace(folder)
     operators = marey.operators(trace, by_name=True)
-    print(f"{len(operators)} operators; most time of its own: {operators['name'][0]}")
+    print(f"{len(operators)} operators; largest self time: {operators['name'][0]}")
     print(marey.breakdown(trace))
     for name, table in marey.memory_report(trace).items():
         print(f"memory, {name}: {len(table)} rows")

@@ -48,10 +48,10 @@ def train(rank: int, world: int, run: Path, store: Path) -> None:
 
 
 def measure(world: int, run: Path) -> None:
-    """Start as many ranks, and wait for all."""
+    """Start this many ranks, and wait for them."""
     store = run.with_suffix(".store")
-    os.environ["MAREY_RUN_ID"] = run.stem  # says that these ranks are one run, as torchrun and `marey run` do
-    fork = multiprocessing.get_context("fork")  # torch is imported once, here
+    os.environ["MAREY_RUN_ID"] = run.stem  # these ranks are one run; torchrun and `marey run` set this, too
+    fork = multiprocessing.get_context("fork")  # torch is only imported once, here
     ranks = [fork.Process(target=train, args=(rank, world, run, store)) for rank in range(world)]
     for process in ranks:
         process.start()

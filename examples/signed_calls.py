@@ -26,7 +26,7 @@ def total(batch: Batch) -> int:
 
 def main(folder: Path) -> None:
     profiler.register(Batch, lambda batch: f"Batch(n={len(batch.items)})")
-    print("a call is told as", profiler.signature(total, Batch(3)))
+    print("a call is recorded as", profiler.signature(total, Batch(3)))
     with marey.Profile() as profile:
         for n in (10, 10, 2000):
             total(Batch(n))

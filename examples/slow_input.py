@@ -1,7 +1,7 @@
 """A training with slow input, in a program without marey.
 
 Run it with `marey run --sample -o slow.marey -- python slow_input.py`; then `marey report slow.marey --samples` names
-augment(), and the line in it. Or start it plainly with a number of seconds and look at it: `marey top PID`.
+augment(), and the line in it. Or start it with a number of seconds and sample it: `marey top PID`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A training that waits for its data; `--fixed` applies the fix that the diagnosis suggests. It does not know marey.
+"""An unmodified training that waits for its data; `--fixed` applies the fix that the diagnosis suggests.
 
 marey run -o slow.marey python starved.py
 marey run -o fast.marey python starved.py --fixed

@@ -10,7 +10,7 @@ import time
 
 from marey import Stopwatch  # was: from accvlab.optim_test_tools import Stopwatch
 
-# ---- the main program: it alone decides whether anything is measured ----
+# ---- the main program decides whether anything is measured ----
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     stopwatch.end_one_time_measurement("preparation")
 
     for i in range(16):
-        stopwatch.start_meas("meas1")  # ended by work(), which has it from the same Stopwatch()
+        stopwatch.start_meas("meas1")  # ended by work(), through the same Stopwatch()
         work(numbers)
         if i % 3 == 0:
             sometimes()

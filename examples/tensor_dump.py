@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Dumps what a small detector computes, and compares a later run with it.
+"""Dumps the values of a small detector, and compares a later run with them.
 
     python tensor_dump.py dumps              writes dumps/0, dumps/1 and dumps/2, then stops
     python tensor_dump.py dumps --compare    checks for the same numbers; prints differences and ends with status 1
@@ -19,7 +19,7 @@ from marey.accvlab import TensorDumper  # was: from accvlab.optim_test_tools imp
 
 
 class Boxes:
-    """Boxes of one image and what they are called: nothing that a dumper knows by itself."""
+    """Labelled boxes of an image: a type that the dumper does not know."""
 
     def __init__(self, corners: torch.Tensor, labels: list[str]) -> None:
         self.corners = corners
@@ -59,7 +59,7 @@ def load_batch(step: int) -> tuple[torch.Tensor, Boxes]:
 
 
 def forward(weight: torch.Tensor, images: torch.Tensor, has_bug: bool) -> torch.Tensor:
-    """Three layers, each in a range of its own."""
+    """Three layers, each in a separate range."""
     dumper = TensorDumper()
     x = images.flatten(1)[:, : weight.shape[0]]
     for layer in range(3):
@@ -74,14 +74,14 @@ def forward(weight: torch.Tensor, images: torch.Tensor, has_bug: bool) -> torch.
 
 
 def draw_boxes(boxes: Boxes) -> None:
-    """A picture of the boxes, made only when somebody looks at it."""
+    """An image of the boxes, created only if it is dumped."""
     canvas = torch.zeros(32, 32)
     for x0, y0, x1, y1 in boxes.corners.tolist():
         canvas[y0:y1, x0:x1] += 0.5
     TensorDumper().add_tensor_data("pictures.boxes", canvas, TensorDumper.Type.IMAGE_I)
 
 
-# ---- the training script, which alone knows that something is dumped ----
+# ---- the training script: only this part enables dumping ----
 
 
 def train(bug_from: int) -> None:
@@ -103,7 +103,7 @@ def train(bug_from: int) -> None:
 
 
 def main() -> None:
-    """Enable the dumper, say what it is to do, and train."""
+    """Enable and configure the dumper, and train."""
     parser = argparse.ArgumentParser(description="Dump a small model's tensors, or compare them with a dump.")
     parser.add_argument("directory")
     parser.add_argument("--compare", action="store_true")

@@ -1,7 +1,7 @@
 """Tests for numbers that must not change: a golden dump, and a function that must be deterministic.
 
     pytest examples/test_golden.py --golden-update      writes golden/ beside this file, to be committed
-    pytest examples/test_golden.py                      fails where a number is another one, and says which first
+    pytest examples/test_golden.py                      fails if a number differs, and reports the first one
 
 The fixture `golden_dump` comes with marey.
 """

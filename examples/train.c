@@ -44,7 +44,7 @@ static void init(struct model *m)
 
 static void load(struct batch *b)
 {
-    MAREY_SCOPE("data"); /* to the end of the function, whichever way it is left */
+    MAREY_SCOPE("data"); /* until the function returns */
     for (int n = 0; n < BATCH; n++) {
         for (int i = 0; i < INPUTS; i++)
             b->x[n][i] = uniform();
@@ -110,7 +110,7 @@ int main(void)
             loss = forward(&model, &batch);
             backward(&model, &batch, &gradient);
             update(&model, &gradient, 0.02f);
-            marey_counter(MAREY_ID("loss"), loss); /* a curve above the timeline */
+            marey_counter(MAREY_ID("loss"), loss); /* a chart above the timeline */
         }
         printf("epoch %2d  loss %.5f\n", epoch, loss);
     }

@@ -1,7 +1,7 @@
 /*
- * A training loop in C++17 with marey ranges in it. Two threads each fit a line to their half of the
- * data and meet after every epoch to average what they found; a batch now and then is broken, and an
- * exception carries that out of the ranges it happened in.
+ * A training loop in C++17 with marey ranges. Two threads each fit a line to their half of the data
+ * and average their results after every epoch. Some batches are invalid and throw an exception
+ * through their ranges.
  *
  *     c++ -std=c++17 -O2 train.cpp $(pkg-config --cflags --libs marey) -pthread -o train
  *     marey run -- ./train
@@ -37,7 +37,7 @@ class worker {
     {
     }
 
-    /* One epoch, from the model that both start with. */
+    /* One epoch, starting with the common model. */
     void run_epoch(const model &start)
     {
         marey::scope scope(MAREY_ID("epoch"));
@@ -59,7 +59,7 @@ class worker {
             load();
             update();
         } catch (const std::runtime_error &) {
-            marey_mark(MAREY_ID("skipped batch")); /* the ranges it was thrown out of have ended */
+            marey_mark(MAREY_ID("skipped batch")); /* the ranges left by the exception have ended */
         }
     }
 

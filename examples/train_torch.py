@@ -1,11 +1,11 @@
-"""Train a small convolutional network on the CPU, with ranges that say where the time goes.
+"""Train a small convolutional network on the CPU, with ranges that show where the time goes.
 
     marey run -o run.marey -- python examples/train_torch.py
     marey report run.marey
 
 The task is synthetic: noisy images of stripes, and the network classifies their direction, one of sixteen. Run without
 `marey run` the script does the same; a range then costs a few nanoseconds. Arguments are the number of epochs (3) and
-of pictures (6400).
+of images (6400).
 """
 
 import math
@@ -83,7 +83,7 @@ def main():
                         pictures, labels = next(batches)
                     loss = train_step(model, optimizer, pictures, labels)
             correct = accuracy(model, test)
-        print(f"epoch {epoch + 1} of {EPOCHS}: loss {loss.item():.3f}, {correct:.1%} right on unseen pictures")
+        print(f"epoch {epoch + 1} of {EPOCHS}: loss {loss.item():.3f}, {correct:.1%} correct on unseen images")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import marey
 
 
 class Trainer:
-    """What it is told, and a loop of three epochs."""
+    """Settings, and a loop of three epochs."""
 
     def __init__(self, output_dir: str) -> None:
         self.measure_epoch_time = True
@@ -31,7 +31,7 @@ class Trainer:
         for epoch in range(3):
             self.set_epoch(epoch)
             time.sleep(0.02)
-            if monitor is not None:  # None where all switches are off
+            if monitor is not None:  # None if all switches are off
                 monitor.log_metrics({"loss": 1 / (epoch + 1)}, step=epoch)
 
 

@@ -1,16 +1,16 @@
-"""Switch a tool on and off between blocks of steps of one process, so that both kinds meet the same machine and memory.
+"""Switch a tool on and off between blocks of steps in one process, so that both see the same machine and memory.
 
 A program calls `step()` at the start of each of its steps. That does nothing unless BENCH_ALTERNATE is set, as
 bench_auto.py does: "KIND,STEPS,FILE". Each block of STEPS steps is one line of FILE: 1 or 0 for on or off, wall time
 and CPU time in ns. Two blocks are a pair, in random order.
 
 KIND     the tool is off when
-marey    the process that samples is stopped, and the hooks call what they wrap at once
-parent   the process that samples is stopped; for samplers that started this program
-always   torch.profiler does not run; when it is on, it records each step
-cycle    the same; when it is on, it waits, warms up, and records three steps
+marey    the sampling process is stopped, and the hooks only call the wrapped functions
+parent   the sampling process is stopped; for samplers that started this program
+always   torch.profiler does not run; when on, it records each step
+cycle    the same; when on, it waits, warms up, and records three steps
 viz      viztracer's tracer does not run
-none     never: two kinds of blocks without a difference
+none     never: both kinds of blocks are the same
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _chance = random.Random(1)
 
 
 def _sampler() -> int:
-    """The process that started this program: the nearest ancestor that is not a Python, or is py-spy."""
+    """The process that started this program: the nearest ancestor that is not Python, or is py-spy."""
     pid = os.getppid()
     while pid > 1:
         name = Path(f"/proc/{pid}/comm").read_text().strip()
@@ -153,6 +153,6 @@ if _kind:
 
 
 def end() -> None:
-    """Leave the tool on, so that it can end."""
+    """Leave the tool on, so that it can finish."""
     if _kind:
         _blocks.end()

@@ -1,4 +1,4 @@
-"""A small Llama of transformers with a batch of one: bound by launches on a GPU."""
+"""A small Llama of transformers with batch size one: launch-bound on a GPU."""
 
 import sys
 

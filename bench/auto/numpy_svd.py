@@ -1,4 +1,4 @@
-"""A script of numpy without any training."""
+"""A numpy script without training."""
 
 import sys
 

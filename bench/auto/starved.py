@@ -1,4 +1,4 @@
-"""A loop whose collate function works in Python in the main process; on the GPU where there is one."""
+"""A loop with a slow collate function in Python in the main process; on the GPU if there is one."""
 
 import sys
 

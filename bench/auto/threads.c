@@ -38,7 +38,8 @@ static long long clock_of(clockid_t clock)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* As step() of alternate.py with the kind "parent", or "none"; both blocks of a pair in a drawn order. */
+/* Like step() of alternate.py with the kind "parent" or "none"; the blocks of a pair in random
+ * order. */
 static void step(int is_last)
 {
     static int left, is_on = 1, n_blocks, steps;

@@ -10,7 +10,7 @@ extern "C" {
 
 void smooth_cpu(const double *in, double *out, size_t n, size_t width);
 
-/* The same on the GPU; NULL, or what went wrong. */
+/* The same on the GPU. Returns NULL or an error message. */
 const char *smooth_cuda(const double *in, double *out, size_t n, size_t width);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * The running mean in CUDA. A range around a launch is the time of the launch on the host; the kernel itself runs on, so
- * the range "wait" is where the host stands still for it.
+ * The running mean in CUDA. A range around a launch has the time of the launch on the host. The
+ * kernel continues to run, and the host waits for it in the range "wait".
  */
 #include "smooth.h"
 
@@ -22,7 +22,7 @@ __global__ void mean_kernel(const double *in, double *out, size_t n, size_t widt
     out[i] = sum / (double)(end - first);
 }
 
-/* Memory of the GPU, given back however the function is left. */
+/* GPU memory, freed on every return. */
 class device_values {
   public:
     explicit device_values(size_t n) : status(cudaMalloc(&values, n * sizeof *values))

@@ -1,4 +1,5 @@
-/* The Python side: buffers of doubles in and out. Errors of marey are none of ours: ranges cannot fail. */
+/* The Python side: buffers of doubles in and out. Ranges cannot fail, so marey needs no error
+ * handling. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

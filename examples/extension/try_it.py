@@ -1,4 +1,4 @@
-"""Ranges of Python around ranges of C.
+"""Python ranges around C ranges.
 
 pip install ./examples/extension
 marey run -o smooth.marey -- python examples/extension/try_it.py

@@ -1,9 +1,9 @@
-"""A running mean in C, whose ranges stand in the same recording as those of the Python around it."""
+"""A running mean in C, whose ranges are in the same recording as those of the Python code around it."""
 
-# First: it loads libmarey, which the extension needs and finds by its name.
+# Must come first: it loads libmarey, which the extension finds by name.
 import marey  # noqa: F401, I001
 
 from smooth import _smooth
 
 cpu = _smooth.cpu
-cuda = getattr(_smooth, "cuda", None)  # None where it was built without CUDA
+cuda = getattr(_smooth, "cuda", None)  # None if built without CUDA
