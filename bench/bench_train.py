@@ -14,8 +14,8 @@ process, including those of the tool; with a GPU, they are wall times, with a sy
 of single steps are wall times and need an idle machine.
 
     always     steps with the tool on, for a run of 200: phases by marey.hf.Callback, operators by torch.profiler
-    window     20 recorded steps with operators and shapes: engine="marey" of ProfCallback; torch.profiler used directly,
-               with its data discarded, or saved as a trace while the training waits
+    window     20 recorded steps with operators and shapes: engine="marey" of ProfCallback; torch.profiler used
+               directly, with its data discarded, or saved as a trace while the training waits
     ends       repeated windows of one step: costs of their start and end while earlier windows are exported
     memory     10,000 steps of a tiny model, without and with such windows
 """

@@ -10,7 +10,7 @@ import * as units from "../src/model/units";
 
 const NAMES = ["parent", "func", "signature", "thread", "calls", "resumes", "self", "total", "max", "gpu"] as const;
 
-/** A row for each node, without resumes and the longest. */
+/** A row per node, without resumes and the longest call. */
 type Row = [parent: number, func: number, signature: number, thread: number, calls: number, self: number, total: number];
 
 function nodesOf(rows: Row[]): CallNodes {
@@ -124,7 +124,7 @@ describe("tables of calls", () => {
 });
 
 describe("two profiles", () => {
-  // The same program after a change: `dot` has moved and is quicker, `fib` is gone, numbers are others.
+  // The same program after a change: `dot` has moved and is faster, `fib` is gone, ids differ.
   const moved: FunctionData[] = [FUNCTIONS[0], ["dot", "dot", "/tmp/run.py", 9, "run", 0], ["main", "main", "/tmp/run.py", 1, "run", 0]];
   const now = profile({
     title: "now", functions: moved, signatures: [[0, "", 0], [1, "a:float32(64,)", 64]],

@@ -3,7 +3,7 @@ import { fromBase64 } from "../src/decode/blocks";
 import { decodeChunk } from "../src/decode/chunks";
 import { Row } from "../src/model/row";
 
-/** A chunk as docs/formats/page.md describes it. */
+/** A chunk, see docs/formats/page.md. */
 function chunk(events: [number, number, number][], first = events[0][0]): Uint8Array {
   const n = events.length, widths = [8, 8, 4];
   const bytes = new Uint8Array(16 + n * 20);
@@ -29,8 +29,8 @@ describe("chunks", () => {
   const events: [number, number, number][] = [
     [1000, 50, 1],
     [1050, 0, 2],
-    [1040, 7, 3], // begins before the one before it ends
-    [9_000_000_000_000, 5_000_000_000, 70000], // hours in, and longer than 32 bits of nanoseconds
+    [1040, 7, 3], // overlaps the previous one
+    [9_000_000_000_000, 5_000_000_000, 70000], // after hours, and longer than 32 bits of nanoseconds
     [9_005_000_000_001, 4_294_967_295, 4],
   ];
 

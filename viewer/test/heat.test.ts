@@ -14,7 +14,7 @@ function dataOf(rows: number, columns: number, more: Partial<HeatData> = {}): He
   };
 }
 
-/** Ratios, 0 for nothing; then names, extras and what else there is. */
+/** Ratios, 0 for none; then names, extras and other planes. */
 function blockOf(ratios: number[], ...planes: number[][]): Uint8Array {
   const codes = ratios.map((ratio) => (ratio === 0 ? 0 : Math.round(Math.log(ratio) * 100) + 32768));
   const none = ratios.map(() => 0);
@@ -22,7 +22,7 @@ function blockOf(ratios: number[], ...planes: number[][]): Uint8Array {
   return Uint8Array.from(all.flat());
 }
 
-// Ranks 0 and 2 on node10, 1 and 3 on node2; rank 2 is slow in the last iteration, rank 3 a little all the time.
+// Ranks 0 and 2 on node10, 1 and 3 on node2; rank 2 is slow in the last iteration, rank 3 a little in all.
 const ratios = [1, 1, 1, /**/ 1, 0, 1, /**/ 1, 1, 3, /**/ 1.2, 1.2, 1.2];
 const processes = [info(0, "node10"), info(1, "node2"), info(2, "node10"), info(3, "node2")];
 const times: TableData = {

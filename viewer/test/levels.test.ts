@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { buildLevels, firstBlock, levelFor } from "../src/model/levels";
 import { rowOf } from "./rows";
 
-/** A burst of short events, a long one, silence, and a burst again: by a random sequence that is always the same. */
+/** A burst of short events, a long one, a gap, and another burst, from a fixed random sequence. */
 function bursts(n: number): [number, number, number][] {
   let seed = 1, time = 0;
   const random = (): number => (seed = (seed * 16807) % 2147483647) / 2147483647;

@@ -12,7 +12,7 @@ function track(kind: string, rows: Partial<Record<"links" | "flows" | "texts", R
 }
 
 describe("arrows", () => {
-  // Launches 1 to 3 from the thread, two of which the stream has work of; the other process counts from 1 as well.
+  // Launches 1 to 3 from the thread, two with activity on the stream; the other process also counts from 1.
   const thread = track("thread", { links: rowOf([[10, 1], [20, 2], [30, 3]]), flows: rowOf([[12, 7]]) });
   const stream = track("gpu", { links: rowOf([[100, 1], [200, 3]]) });
   const elsewhere = track("gpu", { links: rowOf([[100, 1]]), flows: rowOf([[50, 7], [40, 7]]) }, 1);
@@ -40,6 +40,6 @@ describe("texts", () => {
     expect(await texts.of(about, 5, 2)).toEqual([["payload", "a text"], ["bytes", "4096"]]);
     expect(await texts.of(about, 5, 3)).toEqual([["bytes", "4096"]]);
     expect(await texts.of(about, 6, 3)).toEqual([]);
-    expect(n).toBe(1); // unpacked once
+    expect(n).toBe(1); // decompressed once
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type DeviceData, Memory, columns, placeOf, sizeTicks } from "../src/model/memory";
 
-/** A parameter that was there before; an activation at 10, one at 20, the first gone at 30. */
+/** A parameter that existed before; an activation at 10, one at 20, the first freed at 30. */
 const device: DeviceData = {
   name: "CPU", is_main: 1, peak: 2, before: 1, reserved: 0,
   gaps: [0, 10, 10, 10],
@@ -37,7 +37,7 @@ describe("memory over time", () => {
 
   it("shows the most of each column, and what lasts into it", () => {
     const all = memory.totals(device.categories.concat([0, 0, 0, 0, 0]).map(() => true));
-    expect([...columns(memory, all, 0, 40, 4)]).toEqual([0, 1, 2, 2]); // at 30 it is the change before that has more
+    expect([...columns(memory, all, 0, 40, 4)]).toEqual([0, 1, 2, 2]); // at 30 the previous change is larger
     expect([...columns(memory, all, 0, 40, 1)]).toEqual([2]);
     expect([...columns(memory, all, -20, 0, 2)]).toEqual([-1, -1]);
     const parameters = memory.totals([true, false, false, false, false, false, false, false]);

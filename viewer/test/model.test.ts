@@ -86,7 +86,7 @@ describe("the window", () => {
     const before = view.time(300);
     view.zoom(7, 300);
     expect(view.time(300)).toBeCloseTo(before, 3);
-    view.zoom(1e12, 300); // as close as it goes
+    view.zoom(1e12, 300); // maximum zoom
     expect(view.to - view.from).toBeGreaterThanOrEqual(9.99);
   });
 
@@ -141,11 +141,11 @@ describe("the flame graph", () => {
       ["all", 0, 150], ["step", 0, 150], ["forward", 0, 30], ["backward", 30, 120], ["other", 150, 0],
     ]);
     expect(magnify(flame, zoomed, sight, 1 / 6, 0.5)).toEqual([0, ALL]);
-    // "backward" fills the width, 60 to 100 ns; narrower, what encloses it comes into sight around it.
+    // "backward" fills the width, 60 to 100 ns; when narrower, its parent becomes visible around it.
     const [outer, around] = magnify(flame, 4, ALL, 0.8, 0);
     expect([outer, around.scale]).toEqual([1, 2]);
     expect(around.shift).toBeCloseTo(1);
-    expect(magnify(flame, 4, ALL, 1e9, 0.5)[1].scale).toBe(4); // 10 ns are the least
+    expect(magnify(flame, 4, ALL, 1e9, 0.5)[1].scale).toBe(4); // 10 ns is the minimum
     expect(shiftSight(sight, 5)).toEqual({ scale: 3, shift: 2 });
     expect(shiftSight(sight, -5)).toEqual({ scale: 3, shift: 0 });
   });

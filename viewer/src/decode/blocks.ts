@@ -21,7 +21,7 @@ export async function inflate(packed: Uint8Array<ArrayBuffer>): Promise<Uint8Arr
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Take a block out of the document: its text is not needed twice. */
+/** Remove a block from the document to free its text. */
 export async function takeBlock(id: string): Promise<Uint8Array<ArrayBuffer>> {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`the page has no block "${id}": it is not whole`);

@@ -14,7 +14,7 @@ export interface Profile extends CallsData {
   nodes: CallNodes;
 }
 
-/** The block: how many nodes, how many columns, the width of each in bytes, then the columns as planes. */
+/** The block: number of nodes, number of columns, width of each in bytes, then the columns as planes. */
 export function decodeNodes(block: Uint8Array): CallNodes {
   const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
   const n = view.getUint32(0, true), nColumns = view.getUint8(4);

@@ -1,9 +1,9 @@
 // Chunks of events in an unpacked section: a header of 16 bytes, then the columns gap, value and id as planes of bytes,
-// the lowest of all events first.
+// the lowest bytes of all events first.
 
 const HEADER = 16;
 
-/** Where decoded events go: arrays of a whole row, of which a chunk fills a part. */
+/** Arrays for the decoded events of a whole row; a chunk fills a part of them. */
 export interface Columns {
   start: Float64Array; // nanoseconds since the page's origin
   value: Uint32Array; // a duration; WIDE: it is in `wide`

@@ -1,4 +1,4 @@
-// The index of the page as core/present/page/page_index.c writes it. docs/formats/page.md explains each field.
+// The index of the page, written by core/present/page/page_index.c. docs/formats/page.md explains each field.
 
 import type { HeatData } from "./heat";
 
@@ -28,7 +28,7 @@ export interface ProcessInfo {
   command: string;
   end: string;
   clock: string;
-  role: string; // the measurement it made; "" for a process of the program
+  role: string; // the kind of measurement; "" for a process of the program
   version: string;
   cpu: string;
   cpus: string;
@@ -137,11 +137,11 @@ export interface Index extends PageIndex {
   duration_ns: number;
   threads: number;
   cost: Cost;
-  breakdown?: TableData[]; // where there is GPU work or communication
-  gpu?: TableData[]; // where there is GPU work
-  memory?: TableData[]; // where memory was measured
-  calls?: CallsData[]; // where calls were profiled
-  samples?: SamplesData; // where something was sampled
+  breakdown?: TableData[]; // if there is GPU activity or communication
+  gpu?: TableData[]; // if there is GPU activity
+  memory?: TableData[]; // if memory was measured
+  calls?: CallsData[]; // if calls were profiled
+  samples?: SamplesData; // if there are samples
   heat?: HeatData; // if several ranks have iterations
   processes: ProcessInfo[];
   tracks: TrackData[];

@@ -19,8 +19,8 @@ export interface HeatData {
 /** Cells row by row. */
 export interface HeatCells {
   ratio: Float32Array; // to the median of the column; 0: no iteration
-  name: Uint8Array; // range that made it longer than typical on its rank; 0 none
-  extra: Uint8Array; // by how much, 255 is all of it
+  name: Uint8Array; // range that made it longer than is typical for its rank; 0 none
+  extra: Uint8Array; // contribution of that range, 255 is all of it
   rank: Float64Array; // index in its row
   iteration: Float64Array; // index in its column
 }

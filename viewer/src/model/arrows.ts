@@ -1,4 +1,4 @@
-// Connections between events: from launches to the work they started, and flows.
+// Connections between events: from launches to GPU activity, and flows.
 //
 // Each lookup scans all rows of links. That takes milliseconds for millions of links; a map from values to positions would
 // take hundreds of megabytes.
@@ -38,9 +38,9 @@ function spotsOf(tracks: Track[], rowOf: (track: Track) => Row, values: Set<numb
   return spots;
 }
 
-/** From each launch to the work with its correlation, in one process. */
+/** From each launch to the GPU activity with its correlation, in one process. */
 function launched(recording: Recording, track: Track, from: number, to: number): Arrow[] {
-  const last = track.kind === "gpu" ? from : to; // work has its correlation at its begin
+  const last = track.kind === "gpu" ? from : to; // the link of GPU activity is at its start
   const values = valuesIn(track.links, from, last);
   if (values.size === 0) return [];
   const otherKind = track.kind === "gpu" ? "thread" : "gpu";

@@ -49,7 +49,7 @@ function label(table: TableData, row: number): string {
   return `${step}${rank}, ${device}`;
 }
 
-/** A bar for each row, of one window if the table has several; none if computation is unknown. */
+/** A bar for each row of the window, if the table has several; none if computation is unknown. */
 export function barsOf(table: TableData | undefined, window: string | null): Bar[] {
   if (table === undefined) return [];
   const windows = columnOf(table, "window"), spans = columnOf(table, "span_ns");

@@ -1,12 +1,12 @@
-// Colours of changes, the same as in the flame graph of `marey export --to flamegraph --baseline`: seven, beginning at round
-// numbers of time that are taken from the largest change there is.
+// Colors of changes, as in `marey export --to flamegraph --baseline`: seven, with bounds at round times derived from
+// the largest change.
 
 const COLORS = ["#5a9bd4", "#9ac6e6", "#d3e6f4", "#e8e8e8", "#fbdccb", "#f5ab89", "#e3705a"];
-/** On a dark page what did not change is dark. */
+/** On a dark page, unchanged boxes are dark. */
 const DARK_COLORS = ["#5a9bd4", "#44749d", "#3a5670", "#454c53", "#6a4d43", "#a65f49", "#e3705a"];
 const SAME = 3;
 
-/** The largest of 1, 2, 5, 10, 20, ... that is not above it; 0 for 0. */
+/** The largest of 1, 2, 5, 10, 20, ... not above it; 0 for 0. */
 function roundDown(ns: number): number {
   if (ns < 1) return 0;
   const power = 10 ** Math.floor(Math.log10(ns) + 1e-12);
@@ -14,7 +14,7 @@ function roundDown(ns: number): number {
 }
 
 export class ChangeColors {
-  /** Where the three colours of either sign begin. */
+  /** The lower bounds of the three colors of each sign. */
   readonly steps: number[];
   private readonly colors: string[];
 
@@ -29,7 +29,7 @@ export class ChangeColors {
     return this.colors[change > 0 ? SAME + n : SAME - n];
   }
 
-  /** Colour and where it begins, from much less to much more. */
+  /** Colors and their lower bounds, from much less to much more. */
   legend(): [css: string, from: number][] {
     const [a, b, c] = this.steps;
     return [-c, -b, -a, 0, a, b, c].map((from, i) => [this.colors[i], from]);

@@ -47,7 +47,7 @@ const SUMS = ["calls", "self", "total", "gpu"] as const;
 
 // ---- two profiles as one ----
 
-/** Lines move when a program is changed, so functions of one name are the same in the order of their lines. */
+/** Line numbers change with the program, so functions of the same name are matched in the order of their lines. */
 function functionKeys(functions: FunctionData[]): string[] {
   const inOrder = functions.map((_, i) => i).sort((a, b) => functions[a][3] - functions[b][3]);
   const seen = new Map<string, number>(), keys: string[] = new Array(functions.length);
@@ -61,7 +61,7 @@ function functionKeys(functions: FunctionData[]): string[] {
   return keys;
 }
 
-/** Numbers for things that are equal by their key; the first with a key is kept. */
+/** Numbers for items with equal keys; the first item of a key is kept. */
 class Numbering<T> {
   readonly list: T[] = [];
   private readonly numbers = new Map<string, number>();
@@ -111,7 +111,7 @@ export interface TreeWish {
   bySignature: boolean;
   thread: number; // -1: all
   weight: "time" | "gpu"; // meaning of widths
-  sides: number[]; // whose widths
+  sides: number[]; // profiles that determine widths
 }
 
 /** Boxes with their function and signature; box 0 is the root. */
@@ -172,7 +172,8 @@ function widths(merged: Merged, wish: TreeWish): Float64Array {
   return width;
 }
 
-/** The children of each node, the widest first: those of `node` lie in `list` from first[node] on, up to first[node + 1]. */
+/** The children of each node, the widest first: those of `node` are in `list` from first[node] up to first[node + 1].
+ * */
 function childrenOf(merged: Merged, width: Float64Array): { first: Uint32Array; list: Uint32Array } {
   const { n, parent } = merged, first = new Uint32Array(n + 2), list = new Uint32Array(n);
   for (let node = 1; node < n; node++) first[parent[node] + 2]++;
@@ -225,7 +226,7 @@ export function nameOf(calls: Calls, func: number, signature: number): string {
   return `${qualified !== "" ? qualified : name}${signature > 0 ? `(${calls.signatures[signature][1]})` : ""}`;
 }
 
-/** "dot.py:7", or "" where there is none. */
+/** "dot.py:7", or "" if unknown. */
 export function placeOf(calls: Calls, func: number): string {
   const [, , file, line] = calls.functions[func] ?? ["", "", "", 0];
   if (file === "" || file === "~") return "";

@@ -6,7 +6,7 @@ import { nameOf, tableOf } from "./recording";
 import { columnOf } from "./tables";
 
 export const PALETTE = ["#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#44bb99", "#99ddff", "#bbcc33", "#aaaa00"];
-/** Paul Tol's "bright" scheme and two more, for lines: these are thin, and want more contrast with either paper. */
+/** Paul Tol's "bright" scheme and two more, for lines, which are thin and need more contrast with light and dark. */
 export const LINE_COLORS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#997700", "#888888"];
 export const GREY = "#bbbbbb";
 
@@ -16,12 +16,12 @@ function hash(text: string): number {
   return h >>> 0;
 }
 
-/** Opaque "#rrggbb" of a site's own colour, which is 0xAARRGGBB. */
+/** Opaque "#rrggbb" of a call site's color, 0xAARRGGBB. */
 function ownColor(argb: number): string {
   return `#${(argb & 0xffffff).toString(16).padStart(6, "0")}`;
 }
 
-/** The names that take most time, which come first, get colours one after the other, so that these differ. */
+/** The names with the most time come first and get successive colors, so that these differ. */
 export class NameColors {
   private readonly ranks = new Map<string, number>();
 
@@ -44,7 +44,7 @@ export class Colors extends NameColors {
     super(heaviestNames(recording));
   }
 
-  /** By site, for each process; 32 bits as an image's pixels are on this machine, and as CSS. */
+  /** By site, for each process; as 32-bit pixels of an image on this machine, and as CSS. */
   ofSites(process: number): { css: string[]; pixel: Uint32Array } {
     const sites = this.recording.sites[process] ?? [];
     const css = sites.map((_, site) => {
@@ -61,7 +61,7 @@ export function toPixel(css: string): number {
   return (0xff000000 | ((rgb & 0xff) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
 }
 
-/** Black or white, whichever reads better on this. */
+/** Black or white, whichever is more legible on this color. */
 export function textOn(css: string): string {
   const rgb = parseInt(css.slice(1), 16);
   const light = 0.299 * (rgb >> 16) + 0.587 * ((rgb >> 8) & 255) + 0.114 * (rgb & 255);

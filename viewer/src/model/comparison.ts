@@ -33,7 +33,7 @@ export function percent(value: number | null): string {
   return `${value > 0 ? "+" : value < 0 ? "\u2212" : ""}${size.toFixed(size >= 99.5 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3)} %`;
 }
 
-/** How far an axis of changes must reach to either side: the widest interval, but no further than four times the typical. */
+/** The extent of the axis of changes to either side: the widest interval, at most four times the typical one. */
 export function reach(regions: Region[]): number {
   const ends = regions.flatMap((r) => [r.low, r.high]).filter((v): v is number => v !== null).map(Math.abs).sort((x, y) => x - y);
   if (ends.length === 0) return 1;

@@ -61,13 +61,13 @@ export function buildFlame(tree: TableData): Flame {
   return flame;
 }
 
-export const CRUMBS = -1; // instead of a node: neighbours that are too narrow to draw
+export const CRUMBS = -1; // instead of a node: neighbors too narrow to draw
 
 export interface FlameBox {
   node: number;
   x: number;
   width: number;
-  row: number; // from the top; above `node` come those that enclose it
+  row: number; // from the top; above `node` are its ancestors
 }
 
 /** Merge a box that is too narrow with the preceding crumbs in its row. */
@@ -82,16 +82,17 @@ function addCrumb(boxes: FlameBox[], last: Map<number, FlameBox>, x: number, wid
   last.set(row, crumbs);
 }
 
-/** A part of a box that fills the width: it is `scale` times as wide, and `shift` widths of it are out of sight on the left. */
+/** The visible part of a box: the box is `scale` times as wide as the view, and `shift` widths of it are hidden on the
+ * left. */
 export interface Sight {
   scale: number; // from 1 on
   shift: number; // 0 to scale - 1
 }
 
 export const ALL: Sight = { scale: 1, shift: 0 };
-const LEAST_NS = 10; // that are worth the whole width
+const LEAST_NS = 10; // visible at the highest zoom
 
-/** Move a sight by a part of the width. */
+/** Move the visible part by a share of the width. */
 export function shiftSight({ scale, shift }: Sight, by: number): Sight {
   return { scale, shift: Math.min(Math.max(shift + by, 0), scale - 1) };
 }
@@ -129,19 +130,19 @@ export function layoutFlame(flame: Flame, zoomed: number, width: number, narrowe
       continue;
     }
     if (isInSight) addCrumb(boxes, crumbs, from, size, flame.depth[node], narrowest);
-    node = flame.last[node] + 1; // nothing in it is wider, nor elsewhere
+    node = flame.last[node] + 1; // skip its descendants, which are not wider
   }
   return boxes;
 }
 
 export interface Found {
   matches: Uint8Array; // by node
-  total: number; // of those that are in no other of them
+  total: number; // of matches not inside other matches
   count: number;
-  widest: number; // of them; 0 where there is none
+  widest: number; // match; 0 if none
 }
 
-/** Nodes that are wanted. */
+/** Find nodes by a predicate. */
 export function findBoxes(flame: Flame, isWanted: (node: number) => boolean): Found {
   const matches = new Uint8Array(flame.n);
   let total = 0, count = 0, covered = -1, widest = 0;
@@ -157,7 +158,7 @@ export function findBoxes(flame: Flame, isWanted: (node: number) => boolean): Fo
   return { matches, total, count, widest };
 }
 
-/** Nodes whose name has the word. */
+/** Find nodes whose name contains the word. */
 export function searchFlame(flame: Flame, word: string): Found {
   const wanted = word.trim().toLowerCase();
   return findBoxes(flame, (node) => flame.name[node].toLowerCase().includes(wanted));

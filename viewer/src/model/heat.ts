@@ -17,7 +17,7 @@ export interface HeatCell {
   ns: number;
   median: number;
   ratio: number;
-  longer: string; // "": no range accounts for it
+  longer: string; // "": no range explains it
   longerNs: number;
 }
 
@@ -78,7 +78,7 @@ export class HeatMap {
     return of.length > 1 ? `${first.rank} to ${last.rank}` : String(first.rank);
   }
 
-  /** The same in few letters: of several ranks the first. */
+  /** A short form: the first of several ranks. */
   shortLabelOf(row: number): string {
     const first = this.processes[this.firstOf(row)];
     return first === undefined ? "" : String(first.rank >= 0 ? first.rank : first.pid);
@@ -111,7 +111,7 @@ export class HeatMap {
     return Math.min(Math.max(high, measure === "relative" ? 1.25 : 1.1), 4);
   }
 
-  /** "4 ranks"; where some were recorded again, "2 ranks, recorded 4 times in all". */
+  /** "4 ranks"; if some were recorded repeatedly, "2 ranks, recorded 4 times in all". */
   who(): string {
     const of = this.data.processes.filter((process) => process >= 0);
     const different = new Set(of.map((process) => {
@@ -139,7 +139,7 @@ export class HeatMap {
     };
   }
 
-  /** The cell with the largest value of some rows and columns, -1 where all are empty. */
+  /** The cell with the largest value in these rows and columns, -1 if all are empty. */
   largest(order: Int32Array, rows: [number, number], columns: [number, number], measure: Measure): number {
     const width = this.data.columns;
     let found = -1, most = 0;
@@ -161,7 +161,7 @@ export class HeatMap {
     return `${info.rank >= 0 ? `rank ${info.rank}` : `process ${info.pid}`}${info.host === "" ? "" : ` on ${info.host}`}`;
   }
 
-  /** Why a rank is slower than others all the time, from the table of ranks. */
+  /** Why a rank is always slower than others, from the table of ranks. */
   private habit(process: number): string {
     const info = this.processes[process];
     if (this.times === undefined || info === undefined) return "";

@@ -1,5 +1,5 @@
 // Colours of the heat map. Against the median: blue is faster, orange and red are slower, and the median is near the
-// paper's own colour, so that typical cells recede. Absolute: viridis, which grows lighter evenly for every colour vision.
+// background color, so that typical cells recede. Absolute: viridis, whose lightness is uniform for any color vision.
 
 import { toPixel } from "./colors";
 import type { Measure } from "./heat";

@@ -1,4 +1,4 @@
-// The part of the map that is in sight: along one axis some of `n` cells on some pixels.
+// The visible part of the map along one axis: some of `n` cells on a number of pixels.
 
 export class Span {
   from = 0;
@@ -23,12 +23,12 @@ export class Span {
     return pixel < 0 || pixel >= this.pixels || cell < 0 || cell >= this.n ? -1 : cell;
   }
 
-  /** Where a cell begins. */
+  /** The first pixel of a cell. */
   place(cell: number): number {
     return (cell - this.from) / this.perPixel;
   }
 
-  /** Closer by a factor above 1; what is at `pixel` stays there. Some cells stay in sight, and never more than there are. */
+  /** Zoom by a factor, above 1 is closer, with `pixel` fixed. Shows at least a few cells, and at most all. */
   zoom(factor: number, pixel: number): void {
     const at = this.from + pixel * this.perPixel;
     const size = Math.min(this.n, Math.max((this.to - this.from) / factor, Math.min(this.n, 4)));
@@ -39,7 +39,7 @@ export class Span {
     this.show(this.from + pixels * this.perPixel, this.to - this.from);
   }
 
-  /** Bring a cell into sight. */
+  /** Scroll a cell into view. */
   reveal(cell: number): void {
     const size = this.to - this.from;
     if (cell < this.from) this.show(cell, size);

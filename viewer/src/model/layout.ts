@@ -1,4 +1,4 @@
-// Layout of the timeline: a line for each process, then the rows of its tracks.
+// Layout of the timeline: a line per process, followed by the rows of its tracks.
 
 import type { Recording, Track } from "./recording";
 import type { Row } from "./row";

@@ -1,5 +1,5 @@
-// Levels of detail of a row. At each, neighbours that begin within its resolution and are shorter than it are one block,
-// so that any window has only a few blocks per pixel to draw.
+// Levels of detail of a row. At each level, neighbors that begin within its resolution and are shorter than it form one
+// block, so that any window has only a few blocks per pixel.
 
 import type { Row } from "./row";
 
@@ -8,12 +8,12 @@ export interface Level {
   n: number;
   start: Float64Array;
   end: Float64Array;
-  busy: Float64Array; // how much of it is covered by events
-  first: Uint32Array; // its first event in the row; it goes on to the next block's
-  longest: Uint32Array; // its longest event, by which it is coloured
+  busy: Float64Array; // time covered by events
+  first: Uint32Array; // its first event in the row; it extends to that of the next block
+  longest: Uint32Array; // its longest event, which determines the color
 }
 
-const FEW = 4096; // a row or level of fewer is drawn as it is
+const FEW = 4096; // rows or levels with fewer events are drawn directly
 
 /** The 5 % quantile of the distance between events. */
 function closeness(row: Row): number {
@@ -56,7 +56,7 @@ class Builder {
   }
 }
 
-/** Merge events; null when there would be more blocks than `room`. */
+/** Merge events; null if this needs more blocks than `room`. */
 function fromRow(row: Row, resolution: number, room: number): Level | null {
   const out = new Builder(room);
   const { start, busy, first, longest } = out;
@@ -114,7 +114,8 @@ function fromLevel(fine: Level, row: Row, resolution: number, room: number): Lev
   return out.finish(resolution);
 }
 
-/** The levels of a row, finest first; none for a row of few events. A level is worth it where it halves the one below. */
+/** The levels of a row, finest first; none for a row of few events. A level is kept if it has at most half the blocks
+ * of the one below. */
 export function buildLevels(row: Row): Level[] {
   const levels: Level[] = [];
   if (row.n <= FEW || row.bits !== null) return levels;
@@ -131,7 +132,7 @@ export function buildLevels(row: Row): Level[] {
   return levels;
 }
 
-/** The coarsest level that shows all that can be seen at so many nanoseconds for a pixel; null: the events themselves. */
+/** The coarsest level without visible loss at this many nanoseconds per pixel; null: the events. */
 export function levelFor(levels: Level[], nsPerPixel: number): Level | null {
   let best: Level | null = null;
   for (const level of levels) if (level.resolution <= nsPerPixel) best = level;

@@ -1,13 +1,13 @@
-// Where a process lost events. Threads have the gaps between recorded events; only the process records a loss after the last
-// of them.
+// Lost events of a process. Threads have the gaps between recorded events; a loss after the last event is only known
+// per process.
 
 import type { ProcessInfo } from "../decode/format";
 import * as units from "./units";
 
 export interface Loss {
-  from: number; // nanoseconds: of the first event that was lost
-  to: number; // and of the last
-  rest: number | null; // nothing was recorded from here on; null: events follow the loss
+  from: number; // time of the first lost event, in nanoseconds
+  to: number; // and of the last one
+  rest: number | null; // no events from here on; null: events follow the loss
   text: string;
 }
 

@@ -1,4 +1,4 @@
-// Memory over time, from the blocks of a page as core/present/memory/memory_page_out.c writes them.
+// Memory over time, from the blocks of a page written by core/present/memory/memory_page_out.c.
 
 export const CATEGORIES = [
   { name: "parameter", title: "parameters", color: "#228833" },
@@ -15,7 +15,7 @@ export interface DeviceData {
   name: string;
   is_main: number;
   peak: number; // the change with the largest total
-  before: number; // changes for blocks that were there before
+  before: number; // changes for blocks that existed before
   reserved: number; // maximum of the allocator, 0 unknown
   gaps: number[]; // nanoseconds from change to change
   ends: number[]; // of each change: 0, the next block begins; else the block that ends, from 1 on
@@ -38,7 +38,7 @@ export interface MemoryIndex {
   stacks: string[];
 }
 
-/** Blocks of one category that were made at one place, or have one name. */
+/** Blocks of one category with the same allocation site or name. */
 export interface Group {
   category: number;
   stack: number;
@@ -93,7 +93,7 @@ export class Memory {
     return low - 1;
   }
 
-  /** Bytes by category after a change; nothing before the first. */
+  /** Bytes by category after a change; zero before the first. */
   at(change: number): number[] {
     return this.sums.map((sums) => (change < 0 ? 0 : sums[change]));
   }
@@ -102,7 +102,7 @@ export class Memory {
     return this.at(change).reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  /** Totals of the categories that are shown, after each change. */
+  /** Totals of the visible categories after each change. */
   totals(isShown: boolean[]): Float64Array {
     const totals = new Float64Array(this.n);
     this.sums.forEach((sums, c) => {
@@ -131,7 +131,7 @@ export class Memory {
   }
 }
 
-/** For each column of a chart the change with the largest total, including the one that lasts into it; -1: none. */
+/** For each column of a chart the change with the largest total, including the last one before it; -1: none. */
 export function columns(memory: Memory, totals: Float64Array, from: number, to: number, width: number): Int32Array {
   const result = new Int32Array(width);
   let change = memory.changeAt(from);
@@ -147,7 +147,7 @@ export function columns(memory: Memory, totals: Float64Array, from: number, to: 
   return result;
 }
 
-/** Allocation site in short: the module, else torch's line; then the innermost line outside torch. */
+/** Short allocation site: the module, else torch's line; then the innermost line outside torch. */
 export function placeOf(stack: string): string {
   const frames = stack.split(";").filter((frame) => frame !== "");
   const lines = frames.filter((frame) => /\.py\(\d+\): /.test(frame));
@@ -159,7 +159,7 @@ export function placeOf(stack: string): string {
 
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/** Round sizes for an axis up to `most`, `n` of them or fewer. */
+/** At most `n` round sizes for an axis up to `most`. */
 export function sizeTicks(most: number, n: number): number[] {
   if (!(most > 0)) return [0];
   const power = 10 ** Math.floor(Math.log10(most / n));

@@ -5,7 +5,7 @@ import { thin } from "./series";
 import { cellOf, columnOf } from "./tables";
 import * as units from "./units";
 
-/** Whose a row is: "host, rank 0", "cuda:0, pid 4711". */
+/** The owner of a row: "host, rank 0", "cuda:0, pid 4711". */
 export function poolOf(table: TableData, row: number): string {
   const rank = cellOf(table, row, "rank"), pid = cellOf(table, row, "pid");
   const who = rank !== null ? `, rank ${rank}` : pid !== null ? `, pid ${pid}` : "";

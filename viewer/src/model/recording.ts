@@ -26,7 +26,7 @@ export interface Track {
   marks: Row;
   losses: Row;
   texts: Row; // further data of events: offset in the process's texts
-  links: Row; // launches, and work that was launched: a correlation
+  links: Row; // launches and GPU activity: a correlation
   flows: Row; // ids; begin, step and end
   unfinished: Unfinished[];
 }

@@ -1,4 +1,4 @@
-// A row: events in order of their begin, as columns. In most rows none overlaps another.
+// A row: events in order of their begin, as columns. In most rows, events do not overlap.
 
 import { type Columns, WIDE } from "../decode/chunks";
 

@@ -1,4 +1,4 @@
-// Sentences about samples, made of their tables.
+// Sentences about samples, from their tables.
 
 import type { Cell, TableData } from "../decode/format";
 import { cellOf } from "./tables";
@@ -9,7 +9,7 @@ function numberOf(table: TableData, row: number, name: string): number {
   return typeof cell === "number" ? cell : 0;
 }
 
-/** Which samples count, and how many there are. */
+/** The number of samples, and which of them count. */
 export function whatCounts(totals: TableData | undefined): string {
   if (totals === undefined || totals.rows === 0) return "";
   const what = cellOf(totals, 0, "what"), n = numberOf(totals, 0, "samples");

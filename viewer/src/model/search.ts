@@ -1,4 +1,4 @@
-// Events by a word of their name.
+// Search for events by name.
 
 import type { Recording, Track } from "./recording";
 
@@ -18,7 +18,7 @@ export interface Match {
   start: number;
 }
 
-/** Tracks whose rows hold sites, which have names. */
+/** Tracks whose rows have call sites, which have names. */
 export function hasSites(track: Track): boolean {
   return track.kind === "thread" || track.kind === "gpu" || track.kind === "async";
 }
@@ -57,7 +57,7 @@ export function nextMatch(recording: Recording, misses: Uint8Array[], from: Matc
   return best;
 }
 
-/** In order of time; of what begins together, outer ranges and earlier tracks first. */
+/** In order of time; for equal times, outer ranges and earlier tracks first. */
 function isBefore(a: Match, b: Match): boolean {
   if (a.start !== b.start) return a.start < b.start;
   if (a.track.number !== b.track.number) return a.track.number < b.track.number;

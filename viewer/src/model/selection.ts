@@ -10,7 +10,7 @@ interface Sum {
   total: number;
 }
 
-/** Ranges that touch the span, cut to it. Nested ranges each count for themselves. */
+/** Ranges that overlap the span, clipped to it. Nested ranges count separately. */
 export function summarize(recording: Recording, from: number, to: number): TableData {
   const sums = new Map<string, Sum>();
   for (const track of recording.tracks) {

@@ -13,7 +13,7 @@ export interface Series {
   flags: Uint8Array;
 }
 
-/** The names that have a series in some process, the whole iteration first, then those that take most. */
+/** The names with a series in any process: the whole iteration first, then by total time. */
 export function seriesNames(recording: Recording): string[] {
   const totals = new Map<string, number>();
   for (const track of seriesTracks(recording)) {
@@ -48,7 +48,7 @@ export function seriesOf(recording: Recording, name: string): Series[] {
   });
 }
 
-/** At most about `most` points that look the same: of each stretch the least and the largest. */
+/** About `most` points that look the same: minimum and maximum of each interval. */
 export function thin(x: Float64Array, y: Float64Array, most: number): [number[], number[]] {
   const n = x.length;
   if (n <= most) return [Array.from(x), Array.from(y)];
@@ -75,7 +75,7 @@ export interface Histogram {
   above: number; // beyond the last bin
 }
 
-/** Stretches of iterations that were warm-up in some process: the first and the last of each. */
+/** Intervals of iterations that were warm-up in any process: first and last of each. */
 export function warmups(series: Series[]): [number, number][] {
   const places = new Set(series.flatMap((s) => Array.from(s.place).filter((_, i) => (s.flags[i] & WARMUP) !== 0)));
   const spans: [number, number][] = [];
@@ -87,15 +87,15 @@ export function warmups(series: Series[]): [number, number][] {
   return spans;
 }
 
-/** Times that count: neither warm-up nor cut. */
+/** Times that count: not warm-up and not truncated. */
 export function counted(series: Series[]): Float64Array {
   const values = series.flatMap((s) => Array.from(s.ns).filter((_, i) => s.flags[i] === 0));
   return Float64Array.from(values).sort();
 }
 
 /**
- * Bins from the least value on; far above the upper quartile they end, so that a few long ones do not squeeze the rest.
- * `sorted` ascends.
+ * Bins from the minimum on. They end far above the upper quartile, so that a few long ones do not compress the rest.
+ * `sorted` is ascending.
  */
 export function histogram(sorted: Float64Array, bins: number): Histogram {
   const n = sorted.length;

@@ -1,4 +1,4 @@
-// Tables: which rows, in which order, and as text.
+// Filtering, sorting and formatting of tables.
 
 import type { Cell, Column, TableData } from "../decode/format";
 import * as units from "./units";
@@ -7,7 +7,7 @@ export function columnOf(table: TableData, name: string): Cell[] {
   return table.cells[table.columns.findIndex((column) => column.name === name)] ?? [];
 }
 
-/** How many rows of the recording's table the page has. */
+/** The number of rows in the page. */
 export function keptRows(table: TableData): number {
   return (table.cells[0]?.length ?? 0) - (table.others ?? 0);
 }
@@ -22,7 +22,7 @@ function compare(a: Cell, b: Cell, isText: boolean): number {
   return Number(a) - Number(b);
 }
 
-/** Rows by one column, nulls last whichever way; equal ones stay in their order. */
+/** Rows sorted by a column, nulls last in both directions; stable. */
 export function sortRows(table: TableData, rows: number[], column: number, descending: boolean): number[] {
   const cells = table.cells[column], isText = table.columns[column].type === "text";
   return [...rows].sort((i, k) => {
@@ -32,7 +32,7 @@ export function sortRows(table: TableData, rows: number[], column: number, desce
   });
 }
 
-/** Rows in which some text has the word. */
+/** Rows with a string that contains the word. */
 export function filterRows(table: TableData, word: string): number[] {
   const n = table.cells[0]?.length ?? 0;
   const all = Array.from({ length: n }, (_, i) => i);
@@ -42,7 +42,7 @@ export function filterRows(table: TableData, word: string): number[] {
   return all.filter((row) => texts.some((cells) => String(cells[row] ?? "").toLowerCase().includes(wanted)));
 }
 
-/** A cell as people read it. */
+/** A cell formatted for display. */
 export function cellText(cell: Cell, column: Column): string {
   if (cell === null) return "";
   if (typeof cell === "boolean") return cell ? "yes" : "no";
@@ -68,13 +68,13 @@ export function cellText(cell: Cell, column: Column): string {
   }
 }
 
-/** One field as RFC 4180 has it: quoted where it must be. */
+/** One field by RFC 4180: quoted if necessary. */
 function csvField(cell: Cell): string {
   const text = cell === null ? "" : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The rows as CSV, times in nanoseconds, as `marey report --csv` writes them. */
+/** The rows as CSV with times in nanoseconds, like `marey report --csv`. */
 export function toCsv(table: TableData, rows: number[]): string {
   const lines = [table.columns.map((column) => csvField(column.name)).join(",")];
   for (const row of rows) lines.push(table.cells.map((cells) => csvField(cells[row])).join(","));

@@ -4,14 +4,14 @@ import type { Track } from "./recording";
 
 export type Known = [string, string][];
 
-/** A JSON value as rows for people: an object's fields, or one value. Arguments come as a text that is an object. */
+/** A JSON value as rows: an object's fields, or one value. Arguments are a string that contains an object. */
 export function asRows(value: unknown): Known {
   if (typeof value === "string") {
     try {
       const inner: unknown = JSON.parse(value);
       if (typeof inner === "object" && inner !== null) return asRows(inner);
     } catch {
-      // a text, then
+      // not JSON: a plain string
     }
     return [["payload", value]];
   }
@@ -22,7 +22,7 @@ export function asRows(value: unknown): Known {
 export class Texts {
   private readonly blocks = new Map<number, Promise<Uint8Array>>();
 
-  /** `take` gives the texts of a process. */
+  /** `take` returns the strings of a process. */
   constructor(private readonly take: (process: number) => Promise<Uint8Array>) {}
 
   /** All further data of the event that begins at `start` at this site. */

@@ -1,4 +1,4 @@
-// Numbers as people read them; the same rules as the command's (core/base/text_units.c).
+// Formatting of numbers, by the same rules as the command line (core/base/text_units.c).
 
 function threeDigits(value: number): string {
   const size = Math.abs(value);
@@ -14,7 +14,7 @@ function inUnits(value: number, units: [string, number][]): string {
 const TIMES: [string, number][] = [["ns", 1], ["\u00b5s", 1e3], ["ms", 1e6], ["s", 1e9]];
 const BYTES: [string, number][] = [["B", 1], ["kB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]];
 
-/** 1234567 is 1.23 ms. Minutes take over at ten of them, hours at two. */
+/** 1234567 is 1.23 ms. Minutes are used from ten on, hours from two on. */
 export function duration(ns: number): string {
   const size = Math.abs(ns);
   if (size >= 7200e9) return `${threeDigits(ns / 3600e9)} h`;
@@ -27,12 +27,12 @@ export function change(ns: number): string {
   return `${ns > 0 ? "+" : ns < 0 ? "\u2212" : ""}${duration(Math.abs(ns))}`;
 }
 
-/** Also of less than a nanosecond: the time of one element. */
+/** Also below a nanosecond, for the time per element. */
 export function fineDuration(ns: number): string {
   return ns < 1 ? `${threeDigits(ns * 1000)} ps` : ns < 999.5 ? `${threeDigits(ns)} ns` : duration(ns);
 }
 
-/** Times at even steps along an axis, all in one unit, with the digits that their step asks for. */
+/** Labels of an axis, in one unit, with as many digits as the step requires. */
 export function durationTicks(times: number[]): string[] {
   const largest = Math.max(...times.map(Math.abs), 1), step = times.length > 1 ? Math.abs(times[1] - times[0]) : largest;
   const [unit, size] = [...TIMES].reverse().find(([, size]) => largest >= size) ?? TIMES[0];
@@ -71,7 +71,7 @@ export function exactNs(ns: number): string {
   return `${Math.round(ns).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f")} ns`;
 }
 
-/** Nanoseconds since 1970, as text beyond 2^53. */
+/** Nanoseconds since 1970; a string beyond 2^53. */
 export function moment(unixNs: string | number): string {
   const ms = Number(BigInt(unixNs) / 1000000n);
   return new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });

@@ -4,7 +4,7 @@ export class Viewport {
   from = 0;
   to = 1;
 
-  /** `length` nanoseconds are there to be seen, on `width` pixels. */
+  /** Shows up to `length` nanoseconds on `width` pixels. */
   constructor(readonly length: number, public width = 1) {
     this.fit();
   }
@@ -21,7 +21,7 @@ export class Viewport {
     return this.from + x * this.nsPerPixel;
   }
 
-  /** Show all, with a little room on either side. */
+  /** Show everything, with a small margin on both sides. */
   fit(): void {
     const margin = Math.max(this.length * 0.01, 1);
     this.from = -margin;
@@ -29,7 +29,7 @@ export class Viewport {
   }
 
   show(from: number, to: number): void {
-    const least = Math.max(this.width / 100, 10); // a hundred pixels for a nanosecond are enough
+    const least = Math.max(this.width / 100, 10); // at most a hundred pixels per nanosecond
     const most = Math.max(this.length * 1.02, least) + 2;
     const middle = (from + to) / 2;
     const span = Math.min(Math.max(to - from, least), most);
@@ -38,7 +38,7 @@ export class Viewport {
     this.clamp();
   }
 
-  /** Zoom by a factor, above 1 is closer, so that what is at `x` stays there. */
+  /** Zoom by a factor, above 1 is closer, with `x` fixed. */
   zoom(factor: number, x: number): void {
     const at = this.time(x), share = x / this.width;
     const span = (this.to - this.from) / factor;
@@ -52,16 +52,16 @@ export class Viewport {
     this.clamp();
   }
 
-  /** Bring a span into sight: as it is when there is room for it, else around it. */
+  /** Scroll a span into view, and zoom if it does not fit or is too small. */
   reveal(from: number, to: number): void {
     const span = this.to - this.from;
-    const isSmall = to - from < span / this.width; // less than a pixel: come closer
+    const isSmall = to - from < span / this.width; // less than a pixel: zoom in
     if (isSmall && to - from > 0) this.show(from - 10 * (to - from), to + 10 * (to - from));
     else if (to - from > span * 0.9) this.show(from - (to - from) * 0.1, to + (to - from) * 0.1);
     else if (from < this.from || to > this.to) this.show((from + to - span) / 2, (from + to + span) / 2);
   }
 
-  /** The window keeps touching what is there. */
+  /** Keep the window within the data. */
   private clamp(): void {
     const span = this.to - this.from, margin = span * 0.5;
     if (this.from < -margin) this.from = -margin;
@@ -72,7 +72,7 @@ export class Viewport {
 
 const STEPS = [1, 2, 5];
 
-/** Moments for labels on an axis: round ones, at least `gap` pixels apart. */
+/** Round times for labels of an axis, at least `gap` pixels apart. */
 export function ticks(view: Viewport, gap: number): number[] {
   const least = view.nsPerPixel * gap;
   let size = Math.pow(10, Math.floor(Math.log10(Math.max(least, 1))));

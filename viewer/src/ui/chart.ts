@@ -1,4 +1,4 @@
-// uPlot in the colours of the page, as wide as its place.
+// uPlot in the page's colors, as wide as its container.
 
 import uPlot from "uplot";
 import * as units from "../model/units";
@@ -22,13 +22,13 @@ export interface ChartData {
   xText: (value: number) => string;
   yText: (value: number) => string;
   height?: number;
-  isWhole?: { x?: boolean; y?: boolean }; // only whole numbers are on the axis
-  room?: number; // for the last bar, after its x
-  isFromZero?: boolean; // the axis of values begins there
-  shaded?: [number, number][]; // stretches of x
+  isWhole?: { x?: boolean; y?: boolean }; // only integers on the axis
+  room?: number; // space for the last bar, after its x
+  isFromZero?: boolean; // the axis of values begins at zero
+  shaded?: [number, number][]; // intervals of x
 }
 
-const NONE = "\u2013"; // while nothing is pointed at
+const NONE = "\u2013"; // while the pointer is elsewhere
 const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 function axis(label: string, texts: (ticks: number[]) => string[], isWhole = false): uPlot.Axis {

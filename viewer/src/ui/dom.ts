@@ -1,4 +1,4 @@
-// Elements. Every text of a recording goes through here and becomes a text node: nothing in it is ever read as HTML.
+// Elements. All strings of a recording become text nodes here and are never interpreted as HTML.
 
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | ((event: Event) => void) | undefined>;

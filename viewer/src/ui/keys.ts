@@ -2,7 +2,7 @@
 
 import { el } from "./dom";
 
-/** The keys of one act, and what it is. */
+/** The keys of an action, and its description. */
 export type Hint = [keys: string[], act: string];
 
 export function keyHints(id: string, hints: Hint[]): HTMLElement {

@@ -1,8 +1,8 @@
-// Printing: what is drawn on a canvas has to be drawn again for the width of a sheet.
+// Printing: canvases must be redrawn for the width of a sheet.
 
 const SHEET = 700; // pixels between the margins of A4, and of letter
 
-/** Draw an element anew for paper, and back. Both are called while the browser waits, so `redraw` must draw at once. */
+/** Redraw an element for paper, and back. The browser waits for both, so `redraw` must draw synchronously. */
 export function fitToPaper(element: HTMLElement, redraw: () => void): void {
   const drawAt = (width: string): void => {
     element.style.width = width;

@@ -1,4 +1,4 @@
-// The frame around the views: title, navigation, colours; and which view is shown.
+// The frame around the views: title, navigation, colors; and the current view.
 
 import { append, clear, el } from "./dom";
 import { type Theme, setTheme, theme } from "./theme";

@@ -1,4 +1,4 @@
-// Light, dark, or as the system is.
+// Light, dark, or the system's setting.
 
 import { textOn } from "../model/colors";
 
@@ -31,7 +31,7 @@ export function startTheme(): void {
   current = remembered();
   apply();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);
-  window.addEventListener("beforeprint", () => show("light")); // paper is
+  window.addEventListener("beforeprint", () => show("light")); // for paper
   window.addEventListener("afterprint", apply);
 }
 
@@ -44,7 +44,7 @@ export function setTheme(value: Theme): void {
   try {
     localStorage.setItem("marey-theme", value);
   } catch {
-    // not kept, then
+    // not stored
   }
   apply();
 }
@@ -54,12 +54,12 @@ export function onTheme(listener: () => void): void {
   listeners.push(listener);
 }
 
-/** A colour of the style sheet, "--ink" and the like, as it is now. */
+/** The current value of a color in the style sheet, such as "--ink". */
 export function cssColor(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** Whether the page is currently dark, by the reader's or the system's choice. */
+/** Whether the page is currently dark, by the user's or the system's choice. */
 export function isDark(): boolean {
   return textOn(cssColor("--paper")) === "#ffffff";
 }

@@ -8,7 +8,7 @@ interface Licence {
   license: string;
   text: string;
 }
-/** Put here by build.mjs: the packages that are in the bundle. */
+/** The bundled packages; replaced by build.mjs. */
 declare const LICENCES: Licence[];
 
 export function about(version: string): HTMLElement {

@@ -24,7 +24,7 @@ export const ABOUT_CALLS: Record<string, string> = {
 const NONE = -1;
 const PS_PER_NS = 1000;
 
-/** A labelled box to choose from: [value, text] each. */
+/** A labelled select element: [value, text] each. */
 function chooser(label: string, choices: [string, string][], onChange: (value: string) => void): HTMLSelectElement {
   const select = el("select", { "aria-label": label, onchange: () => onChange(select.value) }, ...choices.map(([value, text]) => el("option", { value }, text)));
   return select;
@@ -54,7 +54,7 @@ export class CallsView {
   constructor(private readonly calls: Calls) {
     this.noun = isSampled(calls) ? "sample" : "call";
     this.search.setAttribute("aria-label", `Search the ${this.noun}s`);
-    onTheme(() => this.readChanges()); // before the chart is drawn in them
+    onTheme(() => this.readChanges()); // before the chart uses them
     this.wish = { bySignature: false, thread: NONE, weight: "time", sides: calls.profiles.map((_, side) => side) };
     this.tree = this.grow(false);
     this.functions = functionTable(calls, this.tree);

@@ -14,7 +14,7 @@ function tableOf(index: ComparisonIndex, name: string): TableData | undefined {
   return index.tables.find((table) => table.name === name);
 }
 
-/** The interval on an axis that goes `far` percent to either side of no change. */
+/** The interval on an axis that extends `far` percent to either side of no change. */
 function interval(region: Region, far: number): HTMLElement {
   const track = el("span", { class: "interval", "aria-hidden": "true" }, el("span", { class: "zero" }));
   if (region.low === null || region.high === null) return track;
@@ -46,7 +46,7 @@ export class CompareView {
 
   constructor(private readonly index: ComparisonIndex) {
     const rowsOf = (...names: string[]): Region[] => names.flatMap((name) => regionsOf(tableOf(index, name)));
-    // Shares of the program are none of the iteration.
+    // Shares of the program are not shares of the iteration.
     this.regions = [...rowsOf("iteration", "regions"), ...rowsOf("program", "functions").map((row) => ({ ...row, effect: null }))];
     append(this.element, el("p", { class: "verdict" }, index.summary), this.notes(), this.list(), this.about, this.chart.element, el("p", { class: "hint" }, "The longest 32nd of each run's times is omitted: one of them could be longer than all the rest."));
     this.drawRows();
@@ -113,7 +113,7 @@ export class CompareView {
     );
   }
 
-  /** The share of times that stay below each time, a line for each run. */
+  /** The cumulative distribution of times, one line per run. */
   private show(region: Region): void {
     const curves = curvesOf(tableOf(this.index, "quantiles"), region.name);
     this.rows.forEach((row, name) => row.toggleAttribute("aria-current", name === region.name));
@@ -133,7 +133,7 @@ export class CompareView {
   }
 }
 
-/** Between quantiles the share grows evenly; none outside. The longest are left out: one could be as long as all the rest. */
+/** Linear between quantiles. The longest times are omitted, because one could be as long as all the others together. */
 function shareBelow(curve: Curve, time: number): number | null {
   const { times } = curve, last = times.length - 1;
   if (time < times[0] || time > times[last - 1]) return null;

@@ -23,13 +23,13 @@ function boundsOf(row: Row): [number, number] {
 
 interface Step {
   x: number; // of the pixel
-  least: number; // of the values that fall on it
+  least: number; // of the values in it
   most: number;
-  hold: number; // the last of them, which lasts until
+  hold: number; // the last value, valid until
   until: number; // this pixel
 }
 
-/** Values in sight; where several fall on a pixel, from the least to the largest. */
+/** Visible values; for several in a pixel, from minimum to maximum. */
 function* steps(row: Row, plot: Plot): Generator<Step> {
   const values = row.bits as Float64Array, perPixel = plot.nsPerPixel;
   let i = Math.max(0, row.lowerBound(plot.from) - 1);

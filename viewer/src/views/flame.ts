@@ -1,4 +1,4 @@
-// The flame graph: boxes as wide as the time in them, inner ones below outer ones.
+// The flame graph: width is time, callees are below callers.
 
 import { type Colors, GREY } from "../model/colors";
 import { type Flame, buildFlame, searchFlame } from "../model/flame";

@@ -1,4 +1,4 @@
-// Boxes within boxes on a canvas: drawn, pointed at, walked through and zoomed. The flame graph and the calls show it.
+// Nested boxes on a canvas, with pointing, keyboard navigation and zoom, for the flame graph and the calls.
 //
 // The canvas is as high as its container, for any depth of the tree: it stays fixed while the container scrolls, and draws the
 // visible rows.
@@ -20,12 +20,12 @@ export interface PictureOptions {
   label: string; // for screen readers
   keys: string; // id of the element that lists its keys
   color: (node: number) => string;
-  onPoint: (node: number) => void; // -1: at nothing
-  onPick: (node: number) => void; // by a click or a key; it may be zoomed to at once
+  onPoint: (node: number) => void; // -1: none
+  onPick: (node: number) => void; // by a click or a key; may zoom to it
   onSearch: () => void;
 }
 
-/** The style's colours, read once for a drawing: asking the browser for each box would take longer than drawing it. */
+/** The style's colors, read once per drawing: a query per box would take longer than drawing it. */
 interface Ink {
   ink: string;
   line: string;
@@ -38,17 +38,17 @@ export class FlamePicture {
   readonly canvas: HTMLCanvasElement;
   picked = 0;
   zoomed = 0;
-  /** Where it is not 1 a box is faint; null: none is. */
+  /** Boxes whose value is not 1 are faint; null: none. */
   matches: Uint8Array | null = null;
-  /** Boxes that are framed, besides the one that is picked. */
+  /** Boxes with a frame, besides the selected one. */
   isFramed: ((node: number) => boolean) | null = null;
-  /** The whole is at the bottom, as in a flame graph; else on top, as in an icicle. */
+  /** The root is at the bottom, as in a flame graph; else on top, as in an icicle. */
   isUpward = false;
   private readonly space = el("div");
   private sight = ALL; // of the box that is zoomed to
   private boxes: FlameBox[] = [];
   private nRows = 1;
-  private scrolled = 0; // how far, when it was last drawn
+  private scrolled = 0; // scroll position of the last drawing
   private isAsked = false;
   private nFrames = 0;
 
@@ -63,7 +63,7 @@ export class FlamePicture {
     onTheme(() => this.redraw());
   }
 
-  /** Another tree. */
+  /** Show another tree. */
   show(flame: Flame, picked: number): void {
     this.flame = flame;
     this.picked = picked;
@@ -84,7 +84,7 @@ export class FlamePicture {
 
   // ---- drawing ----
 
-  /** With the next frame. */
+  /** Draw in the next frame. */
   private ask(): void {
     if (this.isAsked) return;
     this.isAsked = true;
@@ -99,7 +99,7 @@ export class FlamePicture {
     if (width === 0) return;
     this.boxes = layoutFlame(this.flame, this.zoomed, width, undefined, this.sight);
     this.nRows = 1 + this.boxes.reduce((row, box) => Math.max(row, box.row), 0);
-    const isPaper = this.element.style.width !== ""; // which nobody scrolls
+    const isPaper = this.element.style.width !== ""; // not scrolled
     const height = this.nRows * ROW + 2, highest = isPaper ? HIGHEST_ON_PAPER : Math.max(Math.round(window.innerHeight * HIGHEST), 8 * ROW);
     this.space.style.height = `${height}px`;
     this.element.style.height = `${Math.min(height, highest)}px`;
@@ -111,7 +111,7 @@ export class FlamePicture {
     if (element.clientWidth === 0) return;
     const started = performance.now();
     this.scrolled = element.scrollTop;
-    // What the canvas covers is whole pixels, also where the page is scaled.
+    // The canvas covers whole pixels, also if the page is scaled.
     canvas.style.height = `${element.clientHeight}px`;
     canvas.width = Math.round(canvas.clientWidth * ratio);
     canvas.height = Math.round(element.clientHeight * ratio);
@@ -133,7 +133,7 @@ export class FlamePicture {
     canvas.dataset["ms"] = (performance.now() - started).toFixed(2);
   }
 
-  /** Where a row is on the canvas, in pixels of the page. */
+  /** The position of a row on the canvas, in CSS pixels. */
   private y(row: number): number {
     return (this.isUpward ? this.nRows - 1 - row : row) * ROW - this.scrolled;
   }
@@ -181,13 +181,13 @@ export class FlamePicture {
     this.zoom(node);
   }
 
-  /** Wider or narrower; what is at `x` stays there. */
+  /** Zoom with `x` fixed. */
   magnify(factor: number, x: number): void {
     [this.zoomed, this.sight] = magnify(this.flame, this.zoomed, this.sight, factor, x / this.element.clientWidth);
     this.redraw();
   }
 
-  /** To the right by so many pixels. False where it is all in sight. */
+  /** Move to the right by this many pixels. False if everything is visible. */
   pan(by: number): boolean {
     if (this.sight.scale === 1) return false;
     this.sight = shiftSight(this.sight, by / this.element.clientWidth);
@@ -195,7 +195,7 @@ export class FlamePicture {
     return true;
   }
 
-  /** Have all of a box in sight, with the next drawing. */
+  /** Make a whole box visible, with the next drawing. */
   sightOn(node: number): void {
     this.zoomed = node;
     this.sight = ALL;
@@ -216,7 +216,7 @@ export class FlamePicture {
     return true;
   }
 
-  /** The next box of the same row, or the one before. */
+  /** The next or previous box of the same row. */
   private sibling(step: number): number {
     const depth = this.flame.depth[this.picked];
     for (let node = this.picked + step; node > 0 && node < this.flame.n; node += step) {
@@ -242,7 +242,7 @@ export class FlamePicture {
     this.options.onPick(this.picked);
   }
 
-  /** Scroll so that the row of a box is in sight. */
+  /** Scroll the row of a box into view. */
   reveal(node: number): void {
     const { element } = this;
     this.scrolled = element.scrollTop;

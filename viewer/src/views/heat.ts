@@ -1,4 +1,4 @@
-// Ranks: how long each iteration took on each of them, as a map of colours.
+// Ranks: a heat map of the time of each iteration on each rank.
 
 import { type HeatCell, HeatMap, type Measure, type Order } from "../model/heat";
 import { HeatScale } from "../model/heat_colors";
@@ -22,7 +22,7 @@ const HINTS: Hint[] = [
   [["Esc"], "let go"],
 ];
 
-const ROW = 14; // pixels of a row where there is room
+const ROW = 14; // preferred height of a row in pixels
 const POINT = "Point at a cell to read it; click to show it on the timeline, if the timeline has its rank.";
 
 export interface HeatActs {

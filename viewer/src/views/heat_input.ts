@@ -6,7 +6,8 @@ import type { HeatView } from "./heat";
 const CLICK = 4; // pixels that a click may move
 const TAP = 10; // and a finger, which is not as steady
 
-/** Dragging moves, two fingers zoom, and without moving it is a click. A finger's first tap picks, as pointing does. */
+/** Dragging moves, two fingers zoom, and without movement it is a click. A finger's first tap selects, like pointing.
+ * */
 class Pointers {
   private readonly down = new Map<number, Point>();
   private start: Point = [0, 0];

@@ -1,4 +1,4 @@
-// Draws the heat map: a pixel shows the largest of the cells that lie in it, so that nothing slow is lost between others.
+// Draws the heat map: a pixel shows the largest of its cells, so that slow cells remain visible.
 
 import type { HeatMap } from "../model/heat";
 import type { HeatScale } from "../model/heat_colors";
@@ -74,7 +74,7 @@ function paintLabels(context: CanvasRenderingContext2D, scene: HeatScene, ratio:
   }
 }
 
-/** A frame around the picked cell, in two colours, so that it is seen on any. */
+/** A frame around the selected cell, in two colors, visible on any background. */
 function paintPicked(context: CanvasRenderingContext2D, scene: HeatScene, ratio: number): void {
   if (scene.picked === null) return;
   const [row, column] = scene.picked;

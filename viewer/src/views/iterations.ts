@@ -1,5 +1,4 @@
-// Iterations: how long each took, one after the other, and how these times are distributed; for the whole and for each
-// name in it.
+// Iterations: times over iterations and their distribution, for the whole iteration and for each name in it.
 
 import { LINE_COLORS } from "../model/colors";
 import { type Recording, tableOf } from "../model/recording";
@@ -12,7 +11,7 @@ import { append, clear, el } from "../ui/dom";
 import { TableView } from "./table_view";
 
 const POINTS = 4000; // of a line
-const LINES = 8; // processes that have a line of their own
+const LINES = 8; // processes with a separate line
 const BINS = 60;
 
 export class Iterations {
@@ -62,7 +61,7 @@ export class Iterations {
     this.drawBars(series, name);
   }
 
-  /** The row of the table, so that numbers here are those of the report. */
+  /** The row of the table, so that numbers match the report. */
   private drawFacts(name: string): void {
     clear(this.facts);
     const table = tableOf(this.recording, "iterations");

@@ -48,7 +48,7 @@ export class Alive {
     return el("table", {}, head(["category", false], ["size", true], ["share", true], ["blocks", true]), body);
   }
 
-  /** A name that a role gave, else where it was made; the whole stack can be unfolded. */
+  /** A name from a role, else the allocation site; the whole stack can be expanded. */
   private place(group: Group): HTMLElement {
     const stack = this.stacks[group.stack] ?? "";
     const text = [group.name, placeOf(stack)].filter((part) => part !== "").join(" \u00b7 ");

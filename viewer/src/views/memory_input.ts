@@ -1,15 +1,15 @@
-// Mouse, wheel, touch and keys on a memory timeline: as on the report's timeline, where both have a thing.
+// Mouse, wheel, touch and keys on a memory timeline, consistent with the report's timeline.
 
 import { CATEGORIES } from "../model/memory";
 import type { MemoryTimeline } from "./memory_timeline";
 import { GUTTER } from "./memory_painter";
 
 const CLICK = 4; // pixels that a click may move
-const NEAREST = 20; // pixels between two fingers, below which they are one
+const NEAREST = 20; // minimum distance of two fingers in pixels
 
 /** Dragging moves, two fingers zoom, and without moving it is a click. */
 class Pointers {
-  private readonly down = new Map<number, number>(); // where each is, by its id
+  private readonly down = new Map<number, number>(); // position of each pointer, by its id
   private start = 0;
   private isMoved = false;
 

@@ -9,7 +9,7 @@ import { cssColor } from "../ui/theme";
 export const GUTTER = 76; // left of the areas
 export const STRIP = 18; // of phases
 const AXIS = 24; // of times
-const TOP = 22; // for the peak's words
+const TOP = 22; // for the label of the peak
 
 const PHASES: Record<string, string> = {
   data: "#66ccee", forward: "#ee8866", backward: "#77aadd", optimizer: "#eedd88", update: "#dddddd", other: "#bbcc33",
@@ -17,7 +17,7 @@ const PHASES: Record<string, string> = {
 
 export interface Scene {
   memory: Memory;
-  totals: Float64Array; // of what is shown
+  totals: Float64Array; // of visible categories
   isShown: boolean[];
   view: Viewport;
   phases: [number, number, string][];
@@ -70,7 +70,7 @@ export class MemoryPainter {
     }
   }
 
-  /** One column of pixels at a time; of equal neighbours one rectangle. */
+  /** By columns of pixels; equal neighbors form one rectangle. */
   private areas(scene: Scene, chosen: Int32Array, y: (bytes: number) => number): void {
     for (let x = 0; x < chosen.length; ) {
       let to = x + 1;

@@ -46,7 +46,7 @@ export class MemoryTimeline {
     this.pickPeak();
   }
 
-  /** Blocks are added up when a device is first looked at. */
+  /** Blocks are summed when a device is first shown. */
   private memoryOf(device: number): Memory {
     return (this.memories[device] ??= new Memory(this.index.devices[device]));
   }
@@ -118,7 +118,7 @@ export class MemoryTimeline {
     this.redraw();
   }
 
-  /** A time under the pointer, or null when it has left. */
+  /** The time under the pointer, or null. */
   point(x: number | null): void {
     this.scene.pointed = x === null ? null : this.view.time(x - GUTTER);
     this.tell();
@@ -180,7 +180,7 @@ export class MemoryTimeline {
     });
   }
 
-  /** Whenever something has changed: at most one drawing for each frame. */
+  /** Called after each change: draws at most once per frame. */
   redraw(): void {
     if (this.frame !== 0) return;
     this.frame = requestAnimationFrame(() => {

@@ -9,7 +9,7 @@ import * as units from "../model/units";
 import { AXIS, type Plot } from "./plot";
 import { fitText } from "./row_painter";
 
-/** A box with a dashed edge, open to its right as far as is known. */
+/** A box with a dashed edge, open to its right up to the last known time. */
 function paintUnfinished(plot: Plot, open: Unfinished, y: number, height: number, color: string, name: string): void {
   const { context, ratio, ink } = plot;
   const from = Math.max(plot.x(open.start), -10), to = Math.min(Math.max(plot.x(open.last), from + 2 * ratio), plot.width + 10);
@@ -27,7 +27,7 @@ function paintUnfinished(plot: Plot, open: Unfinished, y: number, height: number
   context.fillText(fitText(context, `${name} (no end)`, to - from - 6 * ratio), Math.max(from, 0) + 3 * ratio, y + height / 2);
 }
 
-/** Stripes in the colour of loss, with a text where there is room. */
+/** Stripes in the color of losses, with a label if there is space. */
 function hatch(plot: Plot, from: number, to: number, y: number, height: number, text: string): void {
   const { context, ratio, ink } = plot;
   const x0 = Math.max(plot.x(from), -10), x1 = Math.min(Math.max(plot.x(to), x0 + 2 * ratio), plot.width + 10);
@@ -54,19 +54,19 @@ function hatch(plot: Plot, from: number, to: number, y: number, height: number, 
   context.restore();
 }
 
-/** From the last event known to the next one. */
+/** From the last known event to the next one. */
 function paintLosses(plot: Plot, losses: Row, y: number, height: number): void {
   for (let i = losses.firstReaching(plot.from); i < losses.n && losses.start[i] < plot.to; i++) {
     hatch(plot, losses.start[i], losses.end(i), y, height, losses.id[i] > 0 ? `${units.count(losses.id[i])} lost` : "lost");
   }
 }
 
-/** The line of a process: when it lost events. */
+/** Lost events on the line of a process. */
 export function paintProcessLoss(plot: Plot, loss: Loss, y: number, height: number): void {
   hatch(plot, loss.from, loss.to, y, height, loss.text);
 }
 
-/** A line of a process from which on nothing was kept. */
+/** A line of a process after which nothing was recorded. */
 export function paintRest(plot: Plot, loss: Loss, line: Line): void {
   if (loss.rest === null) return;
   const [y, height] = plot.place(line), { context, ratio, ink } = plot;
@@ -98,7 +98,7 @@ export function paintRange(plot: Plot, range: [number, number]): void {
   context.globalAlpha = 1;
 }
 
-/** A frame around what was picked. */
+/** A frame around the selected event. */
 export function paintPicked(plot: Plot, line: Line, span: [number, number]): void {
   const { context, ratio, ink } = plot;
   const [y, height] = plot.place(line);
@@ -115,7 +115,7 @@ function spotOf(plot: Plot, layout: Layout, spot: Spot): [number, number] | null
   return [plot.x(spot.time), y + height / 2];
 }
 
-/** A curve with a head, from what caused to what was caused. */
+/** An arrow from cause to effect. */
 export function paintArrow(plot: Plot, layout: Layout, arrow: Arrow): void {
   const from = spotOf(plot, layout, arrow.from), to = spotOf(plot, layout, arrow.to);
   if (from === null || to === null) return;

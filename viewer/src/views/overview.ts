@@ -28,13 +28,13 @@ function facts(rows: [string, string][]): HTMLElement {
   return list;
 }
 
-/** Each different value once: "a, b and 3 more". */
+/** Distinct values: "a, b and 3 more". */
 function distinct(processes: ProcessInfo[], of: (p: ProcessInfo) => string): string {
   const values = [...new Set(processes.map(of))].filter((value) => value !== "");
   return values.length <= 3 ? values.join(", ") : `${values.slice(0, 2).join(", ")} and ${values.length - 2} more`;
 }
 
-/** Those that ran; not those that only measured them. */
+/** Processes of the program, not those that only measured. */
 function ofProgram(recording: Recording): ProcessInfo[] {
   return recording.index.processes.filter((p) => p.role === "");
 }
@@ -93,7 +93,8 @@ const OF_STEADY =
   "Time in a range without the ranges inside it, and its share of the steady part: from the end of the warm-up, or of the first step, to the end of the last step, in all processes with steps. Time outside ranges is not listed.";
 const OF_RUN = "Time in a range without the ranges inside it, and its share of the wall time of all processes. Time outside ranges is not listed.";
 
-/** Bars of self time, as shares of the steady part where there are steps, else of the run: what no range covers has none. */
+/** Bars of self time, as shares of the steady part if there are steps, else of the run. Time outside ranges has no bar.
+ * */
 function dominates(recording: Recording, colors: Colors, onName: (name: string) => void): HTMLElement {
   const title = "Ranges by self time";
   const steady = tableOf(recording, "steady"), isSteady = steady !== undefined && steady.rows > 0;
@@ -106,7 +107,7 @@ function dominates(recording: Recording, colors: Colors, onName: (name: string) 
   for (const i of order) {
     const name = String(names[i]), part = isSteady ? Number(shares[i]) : wall > 0 ? Number(self[i]) / wall : 0;
     const bar = el("span", { class: "fill", "aria-hidden": "true" });
-    bar.style.width = `${Math.min(100 * part, 100).toFixed(2)}%`; // threads side by side may come to more
+    bar.style.width = `${Math.min(100 * part, 100).toFixed(2)}%`; // parallel threads may exceed 100 %
     bar.style.background = colors.ofName(name);
     append(
       list,
@@ -142,9 +143,9 @@ function iterations(recording: Recording): HTMLElement | null {
     facts([
       ["how many", units.count(Number(cellOf(table, 0, "count")))],
       ["median", ns("p50_ns")],
-      ["99 of 100 within", ns("p99_ns")],
+      ["p99", ns("p99_ns")],
       ["in a second", rate(perSecond)],
-      ["samples in a second", rate(samples)],
+      ["samples/s", rate(samples)],
       ["outliers", outliers > 0 ? units.count(outliers) : ""],
     ]),
   );
@@ -152,7 +153,7 @@ function iterations(recording: Recording): HTMLElement | null {
 
 const TINY = "less than 0.01 %";
 
-/** A part of the program's time, in words where it rounds to nothing. */
+/** A share of the program's time, "less than" if it rounds to zero. */
 function smallShare(part: number): string {
   return part < 0.00005 ? TINY : units.share(part);
 }
@@ -176,7 +177,7 @@ function measuring(recording: Recording): HTMLElement | null {
   );
 }
 
-/** Sentences that a reader must not miss. */
+/** Important notes. */
 function notes(recording: Recording): HTMLElement | null {
   const { cost, damaged } = recording.index;
   const list = el("ul");

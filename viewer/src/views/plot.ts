@@ -1,4 +1,4 @@
-// One drawing of the timeline: where times and lines are on the canvas, and in which colours.
+// State of one drawing of the timeline: positions of times and lines on the canvas, and colors.
 
 import type { Line } from "../model/layout";
 
@@ -16,7 +16,7 @@ export interface Ink {
 }
 
 export class Plot {
-  /** Sizes are the device's pixels; the origin is the plot's, right of the labels. `scroll` is in the page's. */
+  /** Sizes are device pixels; the origin is that of the plot, right of the labels. `scroll` is in CSS pixels. */
   constructor(
     readonly context: CanvasRenderingContext2D,
     readonly ratio: number,

@@ -13,7 +13,7 @@ export interface SiteColors {
 const WIDE_ENOUGH = 3; // pixels of a separate box
 const LABEL_FROM = 24;
 const GREY_PIXEL = toPixel(GREY); // for events without a colour
-const FAINTEST = 0.3; // a pixel with anything in it
+const FAINTEST = 0.3; // a pixel with any event
 
 export class Strip {
   private cover = new Float32Array(0);
@@ -41,7 +41,7 @@ export class Strip {
     }
   }
 
-  /** Cover from `x0` to `x1` to this extent, 1 for wholly. */
+  /** Cover from `x0` to `x1` by this share; 1: completely. */
   add(x0: number, x1: number, extent: number, color: number, width: number): void {
     if (x1 < 0 || x0 >= width) return;
     this.isUsed = true;
@@ -74,11 +74,11 @@ export class Strip {
 }
 
 export interface RowScene {
-  context: CanvasRenderingContext2D; // its pixels are the device's, its origin the plot's
+  context: CanvasRenderingContext2D; // device pixels, with the origin of the plot
   from: number; // nanoseconds at its left and right
   to: number;
-  width: number; // of the plot, in the device's pixels
-  ratio: number; // the device's pixels for one of the page
+  width: number; // of the plot, in device pixels
+  ratio: number; // device pixels per CSS pixel
   nameOf: (site: number) => string;
   colors: SiteColors;
   isDim: Uint8Array | null; // by site, while searching
@@ -119,7 +119,7 @@ function sortOut(row: Row, levels: Level[], scene: RowScene, strip: Strip): Box[
   return boxes;
 }
 
-/** Texts cut to widths; measured once for each letter. */
+/** Truncates strings to widths; each character is measured once. */
 class Letters {
   private readonly widths = new Map<string, number>();
 
@@ -146,7 +146,7 @@ class Letters {
 
 let letters = new Letters();
 
-/** The font has changed: with the device's pixels, for instance. */
+/** Reset after a change of font, for example of the pixel ratio. */
 export function forgetLetters(): void {
   letters = new Letters();
 }
@@ -170,7 +170,7 @@ function drawBox(row: Row, box: Box, y: number, height: number, scene: RowScene)
   context.fillText(text, x0 + 3 * ratio, y + height / 2);
 }
 
-/** Draw the row's boxes at once; the strip is for the caller to draw. */
+/** Draw the row's boxes; the caller draws the strip. */
 export function paintRow(row: Row, levels: Level[], y: number, height: number, scene: RowScene, strip: Strip): void {
   for (const box of sortOut(row, levels, scene, strip)) drawBox(row, box, y, height, scene);
 }

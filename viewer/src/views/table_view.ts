@@ -1,4 +1,4 @@
-// A table that can be sorted, filtered and copied. It is a real <table>; long ones are shown piece by piece.
+// A table with sorting, filtering and copying. It is a <table> element; long tables are shown in pieces.
 
 import type { Column, TableData } from "../decode/format";
 import { cellText, filterRows, keptRows, sortRows, toCsv } from "../model/tables";
@@ -12,7 +12,7 @@ const TITLES = ["name", "function"]; // columns that identify a row
 export interface TableOptions {
   caption: string;
   onName?: (name: string, row: number) => void; // a click on the name of a row
-  isBare?: boolean; // without tools
+  isBare?: boolean; // without toolbar
 }
 
 export class TableView {
@@ -53,7 +53,7 @@ export class TableView {
     this.draw();
   }
 
-  /** Mark a row and bring it into sight, where it passes the filter; -1: none. */
+  /** Mark a row and scroll it into view, if it passes the filter; -1: none. */
   choose(row: number): void {
     this.chosen = row;
     const at = this.rows.indexOf(row);
@@ -83,7 +83,7 @@ export class TableView {
     this.draw();
   }
 
-  /** Numbers from the largest on first, texts from A on; a second click turns it round. */
+  /** Numbers descending, strings ascending; a second click reverses the order. */
   private sortBy(column: number): void {
     if (this.sorted === column) this.descending = !this.descending;
     else this.descending = this.table.columns[column].type !== "text";
@@ -137,7 +137,7 @@ export class TableView {
     return el("th", { scope: "row" }, inner);
   }
 
-  /** Of a tree that is in its own order. */
+  /** For a tree in its original order. */
   private depthOf(row: number): number {
     const column = this.table.columns.findIndex((c) => c.name === "depth");
     return column < 0 || this.sorted >= 0 || this.word !== "" ? 0 : Math.min(40, Number(this.table.cells[column][row]));
@@ -174,7 +174,7 @@ function isNumber(column: Column): boolean {
   return column.type !== "text" && column.type !== "bool";
 }
 
-/** The exact number of a rounded one. */
+/** The exact value of a rounded number. */
 function exact(cell: unknown, column: Column): string | undefined {
   return column.unit === "ns" && typeof cell === "number" ? units.exactNs(cell) : undefined;
 }

@@ -6,7 +6,7 @@ import { append, clear, el } from "../ui/dom";
 import { TableView } from "./table_view";
 
 const ABOUT: Record<string, string> = {
-  ranges: "Each name: how often, how long, typical and worst times. Self is without the ranges inside.",
+  ranges: "Each name: count, total, typical and worst times. Self excludes the ranges inside.",
   tree: "Ranges as a call tree, the heaviest first.",
   threads: "Each name on each thread.",
   ranks: "Each name in each rank.",
@@ -15,15 +15,15 @@ const ABOUT: Record<string, string> = {
   counters: "Values that the program reported.",
   marks: "Marks of the program.",
   open: "Ranges that were not ended.",
-  iterations: "The time of each name in an iteration, warm-up left out.",
+  iterations: "The time of each name per iteration, without warm-up.",
   iteration_ranks: "The iterations of each process, and how often it was the slowest.",
   throughput: "Iterations and training samples per second.",
   epochs: "Each epoch.",
   phases: "Each phase. Where there are steps, shares are of the steady part.",
   steady: "Self time of each name in the steady part: from the end of the warm-up, or of the first step, to the end of the last step.",
   outliers: "Outlier iterations, and the range that was longer in them.",
-  rank_spread: "Each name over ranks: median, how far ranks are from it, the lowest and the highest.",
-  rank_times: "Each rank, the slowest first: against the median, how often it is slow, and in which range.",
+  rank_spread: "Each name over ranks: median, spread, minimum and maximum.",
+  rank_times: "Each rank, the slowest first: difference from the median, how often it is slow, and in which range.",
   rank_outliers: "Outlier ranks, and the ranges in which they differ.",
   rank_hosts: "Each machine compared with the ranks on others.",
   sites: "Source position of each name.",
@@ -36,15 +36,15 @@ const ABOUT: Record<string, string> = {
   only: "Ranges that only one side has.",
   runs: "What was compared.",
   "energy of runs": "Joules and watts of each run, of the devices that it used. A figure's uncertainty is in joules, too.",
-  "energy of devices": "Each device that was measured; those that nobody used are in no sum.",
-  "energy of epochs": "What an epoch took.",
+  "energy of devices": "Each measured device; sums exclude unused ones.",
+  "energy of epochs": "Energy per epoch.",
   "energy of iterations": "Groups of iterations that are long enough for a result.",
-  "energy of phases": "What a phase took.",
+  "energy of phases": "Energy per phase.",
   "energy of ranges": "Energy by range name; host time, so synchronize with the GPU at the start and end of a range.",
   "energy of repeats": "The mean of runs, with its 95 % confidence interval.",
   "energy notes": "Notes on these figures.",
-  "epoch times": "Each epoch: the time of its slowest rank, and in what that rank was slower.",
-  "epoch averages": "First the slowest rank of each epoch, then each rank; the first epoch is left out.",
+  "epoch times": "Each epoch: the time of its slowest rank, and the phase in which that rank was slower.",
+  "epoch averages": "First the slowest rank of each epoch, then each rank; without the first epoch.",
   "phases of epochs": "Phases of an epoch on a rank.",
   "epochs by rank": "Each epoch on each rank; the phases and other add up to its time.",
   quantiles: "The times below which 0, 1/32, 2/32 ... of a range's times lie, in each run.",
@@ -69,7 +69,7 @@ export class Tables {
     else append(this.place, el("p", { class: "empty" }, "There is nothing to show."));
   }
 
-  /** Show the table of this name, where there is one. */
+  /** Show the table of this name, if it exists. */
   choose(name: string): void {
     const i = this.tables.findIndex((table) => table.name === name);
     if (i < 0) return;

@@ -1,4 +1,4 @@
-// The timeline: canvas, search, details; what a mouse, a touchpad and keys do to them.
+// The timeline: canvas, search, details; actions of mouse, touchpad and keys.
 
 import { arrowsOf } from "../model/arrows";
 import type { Colors } from "../model/colors";
@@ -99,7 +99,7 @@ export class Timeline {
     );
   }
 
-  /** Of many ranks: which are here. */
+  /** For many ranks: which of them are shown. */
   private someRanks(): HTMLElement | null {
     const { processes } = this.recording.index, n = processes.filter((info) => info.left_out === true).length;
     if (n === 0) return null;
@@ -107,7 +107,7 @@ export class Timeline {
     return el("p", { class: "hint" }, text);
   }
 
-  /** Whenever something has changed: at most one drawing for each frame. */
+  /** Called after each change: draws at most once per frame. */
   redraw(): void {
     if (this.frame !== 0) return;
     this.frame = requestAnimationFrame(() => {
@@ -116,16 +116,17 @@ export class Timeline {
     });
   }
 
-  /** Events are there. What is made of rows before, levels of detail above all, would be made of nothing and kept. */
+  /** Called when events are decoded. Levels of detail must not be built earlier, because they would be empty and
+   * cached. */
   start(): void {
     this.hasEvents = true;
     this.redraw();
   }
 
   paintNow(): void {
-    if (!this.hasEvents || this.canvas.clientWidth === 0) return; // not there, or not in sight
+    if (!this.hasEvents || this.canvas.clientWidth === 0) return; // not loaded, or not visible
     this.canvas.style.maxHeight = `${AXIS + this.layout.height + 12}px`;
-    // Where there is nothing to scroll to, a finger that goes up or down scrolls the page.
+    // If there is nothing to scroll, vertical swipes scroll the page.
     this.canvas.style.touchAction = this.canScroll ? "none" : "pan-y";
     this.scene.gutter = this.painter.gutterFor(this.layout, this.canvas.clientWidth);
     this.view.width = Math.max(1, this.canvas.clientWidth - this.scene.gutter);
@@ -176,7 +177,7 @@ export class Timeline {
     return line && y >= AXIS && y - AXIS + this.scene.scroll < line.y + line.height ? line : null;
   }
 
-  /** The event at a place of the canvas; the nearest within some pixels where it is narrow. */
+  /** The event at a position of the canvas, or the nearest one within a few pixels. */
   eventAt(x: number, y: number): Picked | null {
     const line = this.lineAt(y);
     if (line === null || x < this.scene.gutter || line.track === null) return null;
@@ -213,7 +214,7 @@ export class Timeline {
     this.redraw();
   }
 
-  /** Zoom so that what is picked fills most of the window. */
+  /** Zoom so that the selected event fills most of the window. */
   zoomToPicked(): void {
     const span = this.scene.selected ? pickedSpan(this.scene.selected) : this.scene.range;
     if (span === null) return;
@@ -222,7 +223,7 @@ export class Timeline {
     this.redraw();
   }
 
-  /** The neighbour in the row, or what encloses it or is enclosed by it. */
+  /** The neighbor in the row, or its parent or child. */
   step(across: number, down: number): void {
     const picked = this.scene.selected;
     if (picked === null || picked.i < 0 || picked.line.row === null) return;
@@ -241,7 +242,7 @@ export class Timeline {
     this.reveal(next);
   }
 
-  /** Pick the first range in sight: from there on keys go everywhere. */
+  /** Select the first visible range, from which keys navigate. */
   pickFirst(): void {
     const top = this.scene.scroll, bottom = top + this.canvas.clientHeight - AXIS;
     for (const line of this.layout.lines) {
@@ -253,7 +254,7 @@ export class Timeline {
     }
   }
 
-  /** Fold the process of what is picked, or all, or unfold them again. */
+  /** Collapse or expand the process of the selected event, or all processes. */
   fold(): void {
     const { collapsed } = this.layout;
     const picked = this.scene.selected?.line.process;
@@ -273,7 +274,7 @@ export class Timeline {
     this.redraw();
   }
 
-  /** The same for all that is in sight, for those who would rather read. */
+  /** Summarize all visible events as a table. */
   sumUpSight(): void {
     this.selectRange(Math.max(this.view.from, 0), Math.min(this.view.to, this.view.length), true);
   }
@@ -291,14 +292,14 @@ export class Timeline {
     this.search.select();
   }
 
-  /** From elsewhere: look for a name. */
+  /** Search for a name, from another view. */
   searchFor(name: string): void {
     this.search.value = name;
     this.find(name);
     this.goToMatch(true);
   }
 
-  /** From elsewhere: an iteration of a process, by its number, or else by its place among them. */
+  /** Show an iteration of a process, from another view, by its number or else by its index. */
   showIteration(process: number, iteration: number): void {
     const track = this.recording.tracks.find((one) => one.process === process && one.kind === "progress");
     if (track === undefined) return;

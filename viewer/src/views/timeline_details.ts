@@ -86,7 +86,7 @@ export class Details {
     }
   }
 
-  /** A table of the ranges in this time; gives what it comes to in a sentence. */
+  /** Show a table of the ranges in this time; returns a summary sentence. */
   showRange(from: number, to: number): string {
     clear(this.element);
     const table = summarize(this.recording, from, to);

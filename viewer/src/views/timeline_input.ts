@@ -13,11 +13,11 @@ function position(timeline: Timeline, event: MouseEvent): Point {
 }
 
 /**
- * Dragging moves; with Shift or along the axis it selects time; without moving it is a click. Fingers do the same, and
- * two of them zoom: what is between them stays there.
+ * Dragging moves; with Shift or along the axis it selects time; without movement it is a click. Fingers do the same,
+ * and two of them zoom around their midpoint.
  */
 class Pointers {
-  private readonly down = new Map<number, Point>(); // where each is, by its id
+  private readonly down = new Map<number, Point>(); // position of each pointer, by its id
   private start: Point = [0, 0];
   private isMoved = false;
   private isSelecting = false;
@@ -66,7 +66,7 @@ class Pointers {
     this.timeline.scroll(from[1] - to[1]);
   }
 
-  /** One finger rests at `still` while the other goes. */
+  /** One finger is at `still` while the other moves. */
   private pinch(still: Point, from: Point, to: Point): void {
     const { factor, before, after } = pinched(still, from, to);
     this.drag(before, after);
@@ -99,7 +99,7 @@ function hover(timeline: Timeline, x: number, y: number): void {
   timeline.canvas.style.cursor = isOver ? "pointer" : "default";
 }
 
-/** A pinch comes as a wheel with Ctrl. Without it the wheel scrolls where there is more to see, else it zooms. */
+/** A pinch comes as a wheel with Ctrl. Without Ctrl the wheel scrolls if possible, else it zooms. */
 function listenToWheel(timeline: Timeline): void {
   timeline.canvas.addEventListener(
     "wheel",
@@ -130,7 +130,7 @@ const zoomOut: Act = (t) => t.zoom(1 / 1.5, t.view.width / 2);
 const left: Act = (t) => t.pan(-t.view.width / 6);
 const right: Act = (t) => t.pan(t.view.width / 6);
 
-/** With something picked the arrows go from event to event. */
+/** With a selected event, arrow keys go from event to event. */
 const arrow = (across: number, down: number, otherwise: Act): Act => (t) => (t.picked ? t.step(across, down) : otherwise(t));
 
 const KEYS: Record<string, Act> = {

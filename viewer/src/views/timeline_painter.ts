@@ -1,4 +1,4 @@
-// The canvas of the timeline: axis, labels of tracks, and the rows that are in sight.
+// The canvas of the timeline: axis, labels of tracks, visible rows.
 
 import type { Arrow } from "../model/arrows";
 import { type Colors, toPixel } from "../model/colors";
@@ -24,14 +24,14 @@ export interface Picked {
 }
 
 export interface Scene {
-  view: Viewport; // width in pixels of the page
+  view: Viewport; // width in CSS pixels
   layout: Layout;
   scroll: number;
   gutter: number; // for labels, left of the plot
   selected: Picked | null;
   range: [number, number] | null; // selected time
   matches: Uint8Array[] | null; // by process and site, while searching
-  arrows: Arrow[]; // of what is selected
+  arrows: Arrow[]; // of the selected event
 }
 
 export class TimelinePainter {
@@ -42,7 +42,7 @@ export class TimelinePainter {
   private readonly siteColors: SiteColors[] = [];
   private readonly losses: (Loss | null)[]; // by process
   private ratio = 0;
-  private measured: Line[] | null = null; // whose longest label is known
+  private measured: Line[] | null = null; // whose longest label has been measured
   private longest = 0;
   private ink: Ink = { ink: "", faint: "", line: "", paper: "", band: "", accent: "", lost: "" };
 
@@ -57,7 +57,7 @@ export class TimelinePainter {
     for (const name of Object.keys(this.ink) as (keyof Ink)[]) this.ink[name] = cssColor(`--${name}`);
   }
 
-  /** Made when the row is first drawn. */
+  /** Created when the row is first drawn. */
   levelsOf(row: Row): Level[] {
     let levels = this.levels.get(row);
     if (levels === undefined) {
@@ -67,7 +67,7 @@ export class TimelinePainter {
     return levels;
   }
 
-  /** Room for the names of tracks in a canvas of so many of the page's pixels. */
+  /** Width of the labels in a canvas of this many CSS pixels. */
   gutterFor(layout: Layout, width: number): number {
     if (width < NARROW) return 90;
     if (layout.lines !== this.measured) {
@@ -149,7 +149,7 @@ export class TimelinePainter {
     context.fillRect(x0, (AXIS - 3) * ratio, Math.max(x1 - x0, 1), 3 * ratio);
   }
 
-  /** Strips of pixels are put together first, a line of an image each, and then drawn into place. */
+  /** Strips of pixels are first composed as lines of an image, then drawn in place. */
   private paintRows(plot: Plot, scene: Scene, shown: Line[]): void {
     const { context, strips } = this;
     const { width } = plot;
@@ -169,7 +169,7 @@ export class TimelinePainter {
     }
   }
 
-  /** Draw a line; whether it left a strip of pixels at `at` of the image. */
+  /** Draw a line; returns whether it wrote a strip at line `at` of the image. */
   private paintLine(plot: Plot, scene: Scene, line: Line, pixels: Uint32Array, at: number): boolean {
     const [y, height] = plot.place(line);
     const { strip } = this;
@@ -189,7 +189,7 @@ export class TimelinePainter {
     return strip.isUsed;
   }
 
-  /** Iterations and epochs have numbers for names, and all one colour. */
+  /** Iterations and epochs are labelled by numbers and have one color. */
   private rowScene(plot: Plot, scene: Scene, line: Line): RowScene {
     const { process } = line;
     const isCounted = line.track?.kind === "progress" && line.depth < 2;
@@ -250,7 +250,7 @@ export class TimelinePainter {
 
 const NONE: SiteColors = { css: [], pixel: new Uint32Array(0) };
 
-/** Begin and end of what was picked. */
+/** Start and end of the selected event. */
 export function pickedSpan(picked: Picked): [number, number] {
   const { line, i } = picked;
   if (i < 0) {
