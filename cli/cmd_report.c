@@ -138,14 +138,20 @@ static marey_status make_diagnosis(const struct cli_recordings *recordings, mare
     return marey_report_create("diagnosis", recordings->list, recordings->n, NULL, out);
 }
 
-/* Adds the leading report first, if available and nothing else was requested. */
+/* The report that comes first, if there is one and nothing else was requested; NULL otherwise. */
+static const struct marey_analysis *lead_of(const struct input *input)
+{
+    const bool has_lead = (choice.is_plain || choice.is_instead) && given.table == NULL &&
+                          input->n_files == 0 && input->recordings->n != 0 &&
+                          input->diagnosis == NULL;
+    return has_lead ? report_options_lead(input->recordings) : NULL;
+}
+
 static marey_status make_lead(const struct input *input, marey_report **lead)
 {
     const struct cli_recordings *const recordings = input->recordings;
-    const struct marey_analysis *analysis;
-    if (!(choice.is_plain || choice.is_instead) || given.table != NULL || input->n_files != 0 ||
-        recordings->n == 0 || input->diagnosis != NULL ||
-        (analysis = report_options_lead(recordings)) == NULL)
+    const struct marey_analysis *const analysis = lead_of(input);
+    if (analysis == NULL)
         return MAREY_OK;
     const marey_status status =
         marey_report_create(analysis->name, recordings->list, recordings->n, NULL, lead);
@@ -194,6 +200,10 @@ static int print_report(const struct input *input, FILE *out)
     marey_report *section CLI_FINALLY(cli_destroy_report) = NULL;
     marey_report *lead CLI_FINALLY(cli_destroy_report) = NULL;
     marey_report *made = input->made;
+    const bool has_rest =
+        choice.is_plain && !given.json && !given.csv && !given.markdown && input->n_files == 0;
+    if (lead_of(input) != NULL || (has_rest && report_options_below(input->recordings, 0) != NULL))
+        marey_recordings_keep_events(input->recordings->list, input->recordings->n);
     marey_status status = make_report(input, &made, &section);
     if (status == MAREY_OK)
         status = make_lead(input, &lead);
@@ -206,8 +216,6 @@ static int print_report(const struct input *input, FILE *out)
     if (input->made == NULL)
         marey_report_destroy(made);
     CLI_TRY(cli_status(status));
-    const bool has_rest =
-        choice.is_plain && !given.json && !given.csv && !given.markdown && input->n_files == 0;
     return has_rest ? print_rest(input->recordings, out) : CLI_FINE;
 }
 

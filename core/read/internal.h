@@ -172,6 +172,11 @@ enum marey__payload_kind { MAREY__PAYLOAD_CALLS, MAREY__PAYLOAD_SAMPLES, MAREY__
 struct marey__payload_blocks {
     uint64_t *offsets; /* in the log, in order */
     size_t n, cap;
+    struct marey__kept_payload {
+        struct marey__buf raw;
+        uint64_t sequence;
+        bool is_there;
+    } * kept; /* of each block; NULL: none */
     bool is_damage_reported;
 };
 
@@ -453,14 +458,11 @@ MAREY_WARN_UNUSED marey_status marey__log_file_visit_kept(struct marey__log_file
                                                           _Atomic uint64_t *budget,
                                                           marey_visitor *visitor, void *ctx);
 void marey__log_file_drop_kept(struct marey__log_file *log);
-/*
- * Between these two calls, which nest, in-order visits of a recording's processes decode each log once, as long as the
- * events of all take at most MAREY__KEPT_BYTES together; further logs are decoded on each visit. Only for the thread
- * that owns the recording.
- */
+/* Take over the unpacked block, if `budget` has the bytes; NULL otherwise. */
+const struct marey__kept_payload *marey__keep_payload(struct marey__payload_blocks *blocks, size_t i,
+                                                      uint64_t sequence, struct marey__buf *raw,
+                                                      _Atomic uint64_t *budget);
 #define MAREY__KEPT_BYTES (UINT64_C(256) << 20)
-void marey__recordings_keep_events(marey_recording *const *recordings, size_t n);
-void marey__recordings_drop_events(marey_recording *const *recordings, size_t n);
 
 /* Compare two processes of a recording, by rank, then start; negative if `a` comes first. */
 int marey__process_compare(const struct marey_process *a, const struct marey_process *b);
@@ -476,6 +478,7 @@ struct marey__payload_reader {
     struct marey__warnings *warnings;
     struct marey__block_reader blocks;
     struct marey__buf raw;
+    _Atomic uint64_t *budget; /* for blocks that are kept; NULL: none is */
     size_t next;
     uint64_t next_sequence;
     bool has_gap; /* a block before this one is missing */
@@ -484,6 +487,7 @@ struct marey__payload_reader {
 MAREY_WARN_UNUSED marey_status marey__payload_reader_open(struct marey__payload_reader *reader,
                                                           struct marey__log_file *log,
                                                           enum marey__payload_kind payload,
+                                                          _Atomic uint64_t *budget,
                                                           struct marey__warnings *warnings);
 void marey__payload_reader_close(struct marey__payload_reader *reader);
 /* The payload of the next block, valid until the next call; of length 0 if damaged. */

@@ -87,9 +87,10 @@ enum marey__entry_step marey__calls_next(const void **at, const void *end,
 
 marey_status marey__payload_reader_open(struct marey__payload_reader *reader,
                                         struct marey__log_file *log, enum marey__payload_kind payload,
-                                        struct marey__warnings *warnings)
+                                        _Atomic uint64_t *budget, struct marey__warnings *warnings)
 {
-    *reader = (struct marey__payload_reader){.payload = payload, .warnings = warnings};
+    *reader =
+        (struct marey__payload_reader){.payload = payload, .budget = budget, .warnings = warnings};
     MAREY_TRY(marey__log_file_acquire(log, &reader->blocks));
     reader->log = log;
     return MAREY_OK;
@@ -113,28 +114,45 @@ void marey__payload_reader_close(struct marey__payload_reader *reader)
     *reader = (struct marey__payload_reader){0};
 }
 
+static void take(struct marey__payload_reader *reader, const struct marey__buf *raw,
+                 uint64_t sequence, const void **payload, size_t *len)
+{
+    reader->has_gap = sequence != reader->next_sequence;
+    reader->next_sequence = sequence + 1;
+    *payload = raw->data;
+    *len = raw->len;
+    reader->n_damaged += raw->len == 0;
+}
+
 marey_status marey__payload_reader_next(struct marey__payload_reader *reader, const void **payload,
                                         size_t *len, bool *done)
 {
     static const uint8_t types[] = {MAREY__BLOCK_CALLS, MAREY__BLOCK_SAMPLES};
-    const struct marey__payload_blocks *const list = &reader->log->payloads[reader->payload];
+    struct marey__payload_blocks *const list = &reader->log->payloads[reader->payload];
+    const size_t i = reader->next;
     struct marey__block block;
     const uint8_t *packed;
     bool is_end;
-    *done = reader->next == list->n;
+    *done = i == list->n;
     *len = 0;
     if (*done)
         return MAREY_OK;
-    reader->blocks.offset = list->offsets[reader->next++];
-    MAREY_TRY(marey__block_reader_next(&reader->blocks, &block, &packed, &is_end));
-    if (is_end || block.type != types[reader->payload])
-        return MAREY_OK; /* the file has changed since it was opened */
-    MAREY__TRY_MEMORY(marey__unpack_payload(&block, packed, &reader->raw));
-    reader->has_gap = block.sequence != reader->next_sequence;
-    reader->next_sequence = (uint64_t)block.sequence + 1;
-    *payload = reader->raw.data;
-    *len = reader->raw.len;
-    reader->n_damaged += *len == 0;
+    reader->next++;
+    const struct marey__kept_payload *kept =
+        list->kept != NULL && list->kept[i].is_there ? &list->kept[i] : NULL;
+    if (kept == NULL) {
+        reader->blocks.offset = list->offsets[i];
+        MAREY_TRY(marey__block_reader_next(&reader->blocks, &block, &packed, &is_end));
+        if (is_end || block.type != types[reader->payload])
+            return MAREY_OK; /* the file has changed since it was opened */
+        MAREY__TRY_MEMORY(marey__unpack_payload(&block, packed, &reader->raw));
+        if (reader->budget != NULL)
+            kept = marey__keep_payload(list, i, block.sequence, &reader->raw, reader->budget);
+    }
+    if (kept != NULL)
+        take(reader, &kept->raw, kept->sequence, payload, len);
+    else
+        take(reader, &reader->raw, block.sequence, payload, len);
     return MAREY_OK;
 }
 

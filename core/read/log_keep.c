@@ -98,8 +98,32 @@ marey_status marey__log_file_visit_kept(struct marey__log_file *log, _Atomic uin
     return status;
 }
 
+const struct marey__kept_payload *marey__keep_payload(struct marey__payload_blocks *blocks, size_t i,
+                                                      uint64_t sequence, struct marey__buf *raw,
+                                                      _Atomic uint64_t *budget)
+{
+    if (blocks->kept == NULL)
+        blocks->kept = marey__calloc(blocks->n, sizeof *blocks->kept);
+    if (blocks->kept == NULL || !take_bytes(budget, raw->cap))
+        return NULL;
+    blocks->kept[i] =
+        (struct marey__kept_payload){.raw = *raw, .sequence = sequence, .is_there = true};
+    *raw = (struct marey__buf){0};
+    return &blocks->kept[i];
+}
+
+static void drop_payloads(struct marey__payload_blocks *blocks)
+{
+    for (size_t i = 0; blocks->kept != NULL && i < blocks->n; i++)
+        marey__buf_fini(&blocks->kept[i].raw);
+    marey__free(blocks->kept);
+    blocks->kept = NULL;
+}
+
 void marey__log_file_drop_kept(struct marey__log_file *log)
 {
+    for (size_t i = 0; i < MAREY__N_PAYLOADS; i++)
+        drop_payloads(&log->payloads[i]);
     free_kept(atomic_load_explicit(&log->kept, memory_order_relaxed));
     atomic_store_explicit(&log->kept, NULL, memory_order_relaxed);
     atomic_store_explicit(&log->is_keeping, false, memory_order_relaxed);

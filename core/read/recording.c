@@ -290,6 +290,7 @@ void marey_recording_close(marey_recording *recording)
     if (recording == NULL)
         return;
     for (size_t i = 0; i < recording->n_logs; i++) {
+        marey__log_file_drop_kept(recording->logs[i]);
         if (!recording->is_part)
             marey__log_file_fini(recording->logs[i]);
         marey__free(recording->logs[i]);
@@ -406,14 +407,14 @@ marey_status marey__recording_visit_in_order(marey_recording *recording, size_t 
                : marey__log_file_visit_in_order(log, visitor, ctx);
 }
 
-void marey__recordings_keep_events(marey_recording *const *recordings, size_t n)
+void marey_recordings_keep_events(marey_recording *const *recordings, size_t n)
 {
     for (size_t r = 0; r < n; r++)
         if (recordings[r]->n_keeping++ == 0)
             recordings[r]->keep_budget = MAREY__KEPT_BYTES / n;
 }
 
-void marey__recordings_drop_events(marey_recording *const *recordings, size_t n)
+void marey_recordings_drop_events(marey_recording *const *recordings, size_t n)
 {
     for (size_t r = 0; r < n; r++)
         if (--recordings[r]->n_keeping == 0)
@@ -438,7 +439,9 @@ marey_status marey__recording_read_payload(marey_recording *recording, size_t lo
                                            struct marey__payload_reader *reader)
 {
     MAREY_ASSERT(log < recording->n_logs);
-    return marey__payload_reader_open(reader, recording->logs[log], payload, &recording->warnings);
+    return marey__payload_reader_open(reader, recording->logs[log], payload,
+                                      recording->n_keeping != 0 ? &recording->keep_budget : NULL,
+                                      &recording->warnings);
 }
 
 bool marey__recording_has_payload(const marey_recording *recording, size_t log,

@@ -61,6 +61,7 @@ struct marey__analysis {
         marey__put_answer *put;
     } * formats;
     bool reads_paths; /* reads any path itself, and no recordings */
+    bool visits_again; /* visits the events of a process several times: they stay in memory meanwhile */
     /* Whether it makes a report of this file of another tool. NULL: it reads recordings, or `reads_paths`. */
     bool (*is_file)(const char *path);
     /*

@@ -41,7 +41,12 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     marey__cost_of(&report->cost, request->recordings, n_recordings);
     for (size_t i = 0; i < n_recordings; i++)
         report->is_damaged |= marey_recording_is_damaged(request->recordings[i]) != 0;
-    MAREY_TRY(report->analysis->make(report, request));
+    if (report->analysis->visits_again)
+        marey_recordings_keep_events(request->recordings, n_recordings);
+    const marey_status status = report->analysis->make(report, request);
+    if (report->analysis->visits_again)
+        marey_recordings_drop_events(request->recordings, n_recordings);
+    MAREY_TRY(status);
     for (size_t i = 0; i < report->analysis->about.n_tables; i++)
         if (report->tables[i] != NULL)
             MAREY_TRY(marey_table_status(report->tables[i]));

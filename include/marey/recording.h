@@ -27,6 +27,13 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_recording_open(const char *path,
 MAREY_API void marey_recording_close(marey_recording *recording);
 
 /*
+ * Between keep and drop, several reports of the same recordings decode each log once: its events stay in memory, if all of
+ * them take at most 256 MiB together. Calls nest; closing a recording drops its events, too.
+ */
+MAREY_API void marey_recordings_keep_events(marey_recording *const *recordings, size_t n);
+MAREY_API void marey_recordings_drop_events(marey_recording *const *recordings, size_t n);
+
+/*
  * Open some logs of the directory `path`, by file name; `n` may be 0. For processes that share the logs of a recording
  * (<marey/partial.h>). Does not finalize: one of them calls marey_recording_finalize first. An unreadable log is a warning,
  * even if it is the only one. `n_jobs` threads, 0: one per core.

@@ -243,11 +243,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
                         ? MAREY__WINDOW_STEPS
                         : MAREY__WINDOW_SPAN;
     report->csv = by != NULL ? "by" : NULL;
-    marey__recordings_keep_events(request->recordings,
-                                  request->n); /* idle times visit the events again */
-    const marey_status status = run(&breakdown, report, request);
-    marey__recordings_drop_events(request->recordings, request->n);
-    return status;
+    return run(&breakdown, report, request);
 }
 
 /* ---- registry entry ---- */
@@ -315,6 +311,7 @@ const struct marey__analysis marey__analysis_breakdown = {
               MAREY__TABLES(marey__breakdown_tables),
               .csv = "devices",
               .command = "breakdown"},
+    .visits_again = true,
     .make = make,
     .destroy = marey__free,
     .text = marey__breakdown_text,

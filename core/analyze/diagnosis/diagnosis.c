@@ -284,6 +284,7 @@ const struct marey__analysis marey__analysis_diagnosis = {
               .n_tables = MAREY__DIAGNOSIS_TABLES,
               .csv = "findings",
               .leads = 1},
+    .visits_again = true,
     .make = make,
     .destroy = destroy,
     .text = marey__diagnosis_text,

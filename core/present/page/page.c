@@ -235,9 +235,9 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     }
     page.has_many = page.n_of_program > MAREY__PAGE_MANY;
     page.processes = marey__calloc(page.n_processes + 1, sizeof *page.processes);
-    marey__recordings_keep_events(recordings, n); /* all analyses of the page visit them */
+    marey_recordings_keep_events(recordings, n); /* all analyses of the page visit them */
     const marey_status status = page.processes != NULL ? write_titled(&page) : marey__no_memory();
-    marey__recordings_drop_events(recordings, n);
+    marey_recordings_drop_events(recordings, n);
     marey__page_packer_free(page.packer); /* before freeing the data its threads use */
     for (size_t i = 0; page.processes != NULL && i < page.n_processes; i++)
         marey__page_process_fini(&page.processes[i]);
