@@ -31,6 +31,7 @@ while time.monotonic() < end:
 
 def diagnose(tmp_path: Path, *command: object) -> tuple[dict[str, Any], str]:
     """Run a program; its diagnosis as data, and what was printed at its end."""
+    tmp_path.mkdir(exist_ok=True)
     recording = tmp_path / "run.marey"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     done = subprocess.run(

@@ -8,7 +8,8 @@
 
 /* Time findings. An id that another one explains comes after it. */
 static marey__finding_rule *const rules[] = {marey__find_input_bound, marey__find_sync_bound,
-                                             marey__find_host_bound,  marey__find_hot_function,
+                                             marey__find_host_bound,  marey__find_slow_steps,
+                                             marey__find_gc_pauses,   marey__find_hot_function,
                                              marey__find_hot_native,  marey__find_lock_contention};
 
 /* ---- findings ---- */
@@ -20,15 +21,22 @@ static double gain_without(double share)
 
 void marey__finding_set_share(struct marey__finding *f, double share, double error)
 {
-    f->share = share;
+    f->is.share = share;
     f->gain_low = gain_without(share - 1.96 * error);
     f->gain_high = f->at_most = gain_without(share + 1.96 * error);
+}
+
+void marey__finding_set_measured(struct marey__finding *f, double share, double error)
+{
+    const double leeway = 1.1; /* what is left may become faster, too */
+    marey__finding_set_share(f, share, error);
+    f->at_most = f->gain_high = fmin(f->at_most, gain_without(share) * leeway);
 }
 
 static bool is_worth_it(const struct marey__finding *f)
 {
     return f->is_risk ||
-           (gain_without(f->share) >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
+           (gain_without(f->is.share) >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
 }
 
 /* Risks first, then by gain. */
@@ -50,12 +58,23 @@ static void add_finding(struct marey__diagnosis *d, const struct marey__finding 
     d->n_findings = at + n + 1;
 }
 
+const struct marey__finding *marey__diagnosis_find(const struct marey__diagnosis *d, const char *id)
+{
+    for (size_t i = 0; i < d->n_findings; i++)
+        if (strcmp(d->findings[i].is.id, id) == 0)
+            return &d->findings[i];
+    return NULL;
+}
+
 static void ask_rules(struct marey__diagnosis *d)
 {
-    struct marey__finding finding;
-    for (size_t i = 0; i < MAREY__COUNT_OF(rules); i++)
-        if (rules[i](&d->facts, &finding) && is_worth_it(&finding))
+    for (size_t i = 0; i < MAREY__COUNT_OF(rules); i++) {
+        struct marey__finding finding = {.is.share = -1};
+        for (size_t k = 0; k < MAREY__MAX_CAUSES; k++)
+            finding.because[k].share = -1;
+        if (rules[i](d, &finding) && is_worth_it(&finding))
             add_finding(d, &finding);
+    }
 }
 
 /* ---- the verdict ---- */
@@ -106,14 +125,14 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
         const struct marey__trainer *const t = &f->trainers[0];
         const struct marey_process *const run =
             t->recording != NULL ? marey_recording_run(t->recording, 0) : NULL;
-        uint64_t run_ns = MAREY__MAX(t->end_ns - t->start_ns, f->by_kind[MAREY__FACT_STARTUP].ns);
+        const uint64_t imports_ns = marey__facts_sum(f, MAREY__FACT_ONLY(MAREY__FACT_STARTUP)).ns;
+        uint64_t run_ns = MAREY__MAX(t->end_ns - t->start_ns, imports_ns);
         if (run != NULL) /* samples start late in a short program */
             run_ns = MAREY__MAX(run_ns, run->wall_ns);
         marey__append(text, size, &len, "No training steps were found in a run of %s.",
                       time_text(run_ns, a));
-        if ((double)f->by_kind[MAREY__FACT_STARTUP].ns > 0.05 * (double)run_ns)
-            marey__append(text, size, &len, " Imports took %s.",
-                          time_text(f->by_kind[MAREY__FACT_STARTUP].ns, a));
+        if ((double)imports_ns > 0.05 * (double)run_ns)
+            marey__append(text, size, &len, " Imports took %s.", time_text(imports_ns, a));
         return;
     }
     uint64_t n_all = 0;
@@ -181,25 +200,25 @@ static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
 static void put_finding(marey_table *table, const struct marey__facts *facts,
                         const struct marey__finding *f)
 {
-    marey__put_string(table, f->id);
+    marey__put_string(table, f->is.id);
     marey__put_string(table, f->is_risk ? "risk" : "time");
-    marey__put_string(table, f->claim);
-    if (f->place.function != 0) {
+    marey__put_string(table, f->is.claim);
+    if (f->is.place.function != 0) {
         const struct marey_samples_function *const function =
-            marey_samples_get_function(facts->set.samples, f->place.function);
+            marey_samples_get_function(facts->set.samples, f->is.place.function);
         marey__put_string(table, function->name);
         marey__put_string(table, function->file);
-        marey_table_u64(table, f->place.line);
+        marey_table_u64(table, f->is.place.line);
     } else {
         for (int i = 0; i < 3; i++)
             marey_table_null(table);
     }
-    marey__put_string(table, marey__fact_phase_names[f->phase]);
-    marey__put_real(table, f->share, f->share >= 0);
+    marey__put_string(table, marey__fact_phase_names[f->is.phase]);
+    marey__put_real(table, f->is.share, f->is.share >= 0);
     marey__put_real(table, f->at_most, !f->is_risk);
     marey__put_real(table, f->gain_low, !f->is_risk);
     marey__put_real(table, f->gain_high, !f->is_risk);
-    marey__put_string(table, f->action);
+    marey__put_string(table, f->is.action);
 }
 
 static void put_step(marey_table *table, const struct marey__facts *facts)

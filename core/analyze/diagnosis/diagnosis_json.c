@@ -77,18 +77,18 @@ static void put_cost(struct marey__buf *b, const struct marey__facts *f)
 }
 
 static void put_where(struct marey__buf *b, const struct marey__facts *facts,
-                      const struct marey__finding *f)
+                      const struct marey__fact_place *place)
 {
     marey__buf_puts(b, "\"where\":[");
-    if (f->place.function != 0) {
+    if (place->function != 0) {
         const struct marey_samples_function *const function =
-            marey_samples_get_function(facts->set.samples, f->place.function);
+            marey_samples_get_function(facts->set.samples, place->function);
         const struct marey_process *const info = facts->trainers[0].info;
         marey__buf_puts(b, "{");
         put_text(b, "function", function->name);
         marey__buf_puts(b, ",");
         put_text(b, "file", function->file);
-        marey__buf_printf(b, ",\"line\":%u", f->place.line);
+        marey__buf_printf(b, ",\"line\":%u", place->line);
         marey__buf_puts(b, ",");
         put_real(b, "process", info != NULL ? (double)info->pid : 0, info != NULL);
         marey__buf_puts(b, ",");
@@ -103,29 +103,36 @@ static const char *severity(const struct marey__finding *f)
     return f->is_risk || f->at_most >= 1.3 ? "high" : f->at_most >= 1.1 ? "medium" : "low";
 }
 
-static void put_finding(struct marey__buf *b, const struct marey__facts *facts,
-                        const struct marey__finding *f)
+/* What a finding and its causes have in common; `f` is the finding. */
+static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
+                      const struct marey__cause *cause, const struct marey__finding *f)
 {
+    const bool is_finding = cause == &f->is;
     marey__buf_puts(b, "{");
-    put_text(b, "id", f->id);
+    put_text(b, "id", cause->id);
     marey__buf_puts(b, ",");
     put_text(b, "kind", f->is_risk ? "risk" : "time");
     marey__buf_puts(b, ",");
     put_text(b, "severity", severity(f));
     marey__buf_puts(b, ",\"experimental\":false,");
-    put_text(b, "claim", f->claim);
+    put_text(b, "claim", cause->claim);
     marey__buf_puts(b, ",");
-    put_where(b, facts, f);
-    put_text(b, "phase", marey__fact_phase_names[f->phase]);
+    put_where(b, facts, &cause->place);
+    put_text(b, "phase", marey__fact_phase_names[cause->phase]);
     marey__buf_puts(b, ",\"ranks\":null,");
-    put_real(b, "share", f->share, f->share >= 0);
-    if (f->is_risk)
+    put_real(b, "share", cause->share, cause->share >= 0);
+    if (!is_finding || f->is_risk)
         marey__buf_puts(b, ",\"gain\":null");
     else
         marey__buf_printf(b, ",\"gain\":{\"at_most\":%.4g,\"low\":%.4g,\"high\":%.4g}", f->at_most,
                           f->gain_low, f->gain_high);
-    marey__buf_puts(b, ",\"because\":[],");
-    put_text(b, "action", f->action);
+    marey__buf_puts(b, ",\"because\":[");
+    for (size_t i = 0; is_finding && i < f->n_because; i++) {
+        marey__buf_puts(b, i > 0 ? "," : "");
+        put_cause(b, facts, &f->because[i], f);
+    }
+    marey__buf_puts(b, "],");
+    put_text(b, "action", cause->action);
     marey__buf_puts(b, ",\"verify\":null,");
     put_real(b, "confidence", f->confidence, true);
     marey__buf_puts(b, ",\"evidence\":[]}");
@@ -145,7 +152,7 @@ marey_status marey__diagnosis_json(struct marey__answer *answer)
     marey__buf_puts(b, "\"findings\":[");
     for (size_t i = 0; i < d->n_findings; i++) {
         marey__buf_puts(b, i > 0 ? "," : "");
-        put_finding(b, &d->facts, &d->findings[i]);
+        put_cause(b, &d->facts, &d->findings[i].is, &d->findings[i]);
     }
     marey__buf_puts(b, "]}\n");
     return marey__buf_to_stream(b, answer->lines.out);

@@ -15,7 +15,7 @@ static void put_finding(struct marey__lines *lines, const struct marey__diagnosi
     struct marey__buf *const out = &lines->line;
     struct marey__buf place = {0};
     marey__buf_printf(out, "%zu. ", i + 1);
-    put_item(out, "**", f->claim, "**");
+    put_item(out, "**", f->is.claim, "**");
     marey__finding_put_gain(out, f, " At most ", "x faster.");
     marey__buf_puts(out, "\n");
     if (f->detail[0] != '\0') {
@@ -24,8 +24,10 @@ static void put_finding(struct marey__lines *lines, const struct marey__diagnosi
         put_item(out, "   - ", place.failed ? "" : place.data, "\n");
         marey__buf_fini(&place);
     }
-    put_item(out, "   - ", f->action, "");
-    marey__buf_printf(out, " More: `marey explain %s`\n", f->id);
+    for (size_t k = 0; k < f->n_because; k++)
+        put_item(out, "   - because: ", f->because[k].claim, "\n");
+    put_item(out, "   - ", f->is.action, "");
+    marey__buf_printf(out, " More: `marey explain %s`\n", f->is.id);
 }
 
 marey_status marey__diagnosis_markdown(struct marey__answer *answer)

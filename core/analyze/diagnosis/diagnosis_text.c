@@ -9,14 +9,14 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
                               const struct marey__finding *f, const char *bold, const char *plain)
 {
     const struct marey_samples_function *const function =
-        marey_samples_get_function(facts->set.samples, f->place.function);
-    if (f->place.function != 0 && f->place.line == 0) /* native, without debug information */
+        marey_samples_get_function(facts->set.samples, f->is.place.function);
+    if (f->is.place.function != 0 && f->is.place.line == 0) /* native, without debug information */
         marey__buf_printf(line, "%s%s (%s)%s is %.0f %% ", bold, function->name, function->module,
-                          plain, f->place.share * 100);
-    else if (f->place.function != 0)
+                          plain, f->is.place.share * 100);
+    else if (f->is.place.function != 0)
         marey__buf_printf(line, "%s%s (%s:%u)%s is %.0f %% ", bold, function->name,
-                          marey__base_name(function->file), f->place.line, plain,
-                          f->place.share * 100);
+                          marey__base_name(function->file), f->is.place.line, plain,
+                          f->is.place.share * 100);
     else
         marey__buf_puts(line, "No function is half ");
     marey__buf_puts(line, f->detail);
@@ -36,7 +36,7 @@ void marey__finding_put_gain(struct marey__buf *line, const struct marey__findin
 static marey_status put_finding(struct marey__lines *lines, const struct marey__diagnosis *d, size_t i)
 {
     const struct marey__finding *const f = &d->findings[i];
-    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->claim,
+    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->is.claim,
                       marey__style(lines, PLAIN));
     marey__finding_put_gain(&lines->line, f, "  at most ", "x faster");
     MAREY_TRY(marey__lines_end(lines));
@@ -46,7 +46,11 @@ static marey_status put_finding(struct marey__lines *lines, const struct marey__
                                  marey__style(lines, PLAIN));
         MAREY_TRY(marey__lines_end(lines));
     }
-    marey__buf_printf(&lines->line, "     %s", f->action);
+    for (size_t k = 0; k < f->n_because; k++) {
+        marey__buf_printf(&lines->line, "     because: %s", f->because[k].claim);
+        MAREY_TRY(marey__lines_end(lines));
+    }
+    marey__buf_printf(&lines->line, "     %s", f->is.action);
     return marey__lines_end(lines);
 }
 

@@ -1,4 +1,4 @@
-/* What follows from steps and samples: which steps are warm-up, what a step consists of, where samples are in the code. */
+/* What follows from steps: which are warm-up, what a step consists of. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,14 @@ static uint64_t length_of(const struct marey__fact_step *step)
     return step->end_ns - step->begin_ns;
 }
 
+uint64_t marey__fact_median(uint64_t *values, size_t n)
+{
+    if (n == 0)
+        return 0;
+    qsort(values, n, sizeof *values, marey__compare_u64);
+    return n % 2 != 0 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
+}
+
 /* Of the steps from `first` on; 0 on out of memory, which a caller takes for no steps. */
 static uint64_t median_from(const struct marey__trainer *t, size_t first)
 {
@@ -21,8 +29,7 @@ static uint64_t median_from(const struct marey__trainer *t, size_t first)
         return 0;
     for (size_t i = 0; i < n; i++)
         lengths[i] = length_of(&t->steps[first + i]);
-    qsort(lengths, n, sizeof *lengths, marey__compare_u64);
-    const uint64_t median = n % 2 != 0 ? lengths[n / 2] : lengths[n / 2 - 1] / 2 + lengths[n / 2] / 2;
+    const uint64_t median = marey__fact_median(lengths, n);
     marey__free(lengths);
     return median;
 }
@@ -129,160 +136,16 @@ void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase
     *error = n > 1 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns : *share;
 }
 
-/* ---- places ---- */
-
-/* A hook of marey, which is nobody's work. */
-static bool is_mareys(const struct marey_samples_function *f)
+struct marey__fact_sum marey__facts_sum(const struct marey__facts *facts, uint64_t kinds)
 {
-    return strstr(f->file, "/marey/_auto") != NULL ||
-           strstr(f->file, "/marey/_loader_workers.py") != NULL;
-}
-
-/* Frames around a loader are not loading. */
-static bool is_loader(const struct marey_samples_function *f)
-{
-    return strstr(f->file, "/torch/utils/data/") != NULL;
-}
-
-static bool is_installed(const struct marey_samples_function *f)
-{
-    return strstr(f->file, "/site-packages/") != NULL ||
-           strstr(f->file, "/dist-packages/") != NULL || is_mareys(f);
-}
-
-bool marey__facts_is_users(const struct marey_samples_function *f)
-{
-    return f->kind == MAREY_FRAME_PYTHON && f->file[0] != '<' && f->file[0] != '\0' &&
-           strstr(f->file, "/lib/python") == NULL && !is_installed(f);
-}
-
-struct place_search {
-    const struct marey__facts *facts;
-    bool is_loading;   /* frames around the innermost one of torch's loader are left out */
-    uint64_t *weights; /* by stack */
-    uint64_t *ns;      /* by function: of the samples it is in */
-    double *depth_ns;  /* by function: the same times the depth of its innermost frame */
-    uint32_t *seen;    /* by function: the last stack that had it */
-};
-
-static void add_stack(const struct place_search *s, uint32_t stack)
-{
-    const marey_samples *const samples = s->facts->set.samples;
-    for (uint32_t at = stack; at != 0;) {
-        const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
-        const uint32_t function = marey_samples_get_location(samples, frame.location).function;
-        if (s->seen[function] != stack) {
-            s->seen[function] = stack;
-            s->ns[function] += s->weights[stack];
-            s->depth_ns[function] += (double)s->weights[stack] * frame.depth;
+    struct marey__fact_sum sum = {0};
+    for (size_t i = 0; i < facts->n_cells; i++)
+        if (marey__fact_cell_is_of(&facts->cells[i], kinds)) {
+            const struct marey__fact_sum *const own = &facts->cells[i].sum;
+            sum.n += own->n;
+            sum.ns += own->ns;
+            sum.gil_ns += own->gil_ns;
+            sum.gc_ns += own->gc_ns;
         }
-        if (s->is_loading && is_loader(marey_samples_get_function(samples, function)))
-            return;
-        at = frame.parent;
-    }
-}
-
-/* The innermost on average of those that at least half of the samples are in. */
-static uint32_t innermost(const struct place_search *s, uint64_t all_ns, bool only_users)
-{
-    const marey_samples *const samples = s->facts->set.samples;
-    uint32_t found = 0;
-    double deepest = 0;
-    for (uint32_t i = 1; i <= marey_samples_n_functions(samples); i++) {
-        const double depth = s->ns[i] != 0 ? s->depth_ns[i] / (double)s->ns[i] : 0;
-        const struct marey_samples_function *const f = marey_samples_get_function(samples, i);
-        if (s->ns[i] * 2 < all_ns || depth <= deepest || is_mareys(f) ||
-            (only_users && !marey__facts_is_users(f)))
-            continue;
-        found = i;
-        deepest = depth;
-    }
-    return found;
-}
-
-/* The line of the function's innermost frame that has most of the time. */
-static bool find_line(const struct place_search *s, uint32_t function, uint32_t *line)
-{
-    const marey_samples *const samples = s->facts->set.samples;
-    uint64_t *const by_location =
-        marey__calloc((size_t)marey_samples_n_locations(samples) + 1, sizeof *by_location);
-    uint64_t most_ns = 0;
-    if (by_location == NULL)
-        return false;
-    for (uint32_t i = 1; i <= s->facts->n_stacks; i++) {
-        uint32_t at = s->weights[i] != 0 ? i : 0;
-        while (at != 0) {
-            const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
-            if (marey_samples_get_location(samples, frame.location).function == function)
-                break;
-            at = frame.parent;
-        }
-        if (at == 0)
-            continue;
-        const uint32_t location = marey_samples_get_stack(samples, at).location;
-        by_location[location] += s->weights[i];
-        if (by_location[location] > most_ns) {
-            most_ns = by_location[location];
-            *line = marey_samples_get_location(samples, location).line;
-        }
-    }
-    marey__free(by_location);
-    return true;
-}
-
-/* Samples of a kind by stack; returns their sum. */
-static uint64_t weigh(const struct place_search *s, enum marey__fact_phase kind,
-                      enum marey__fact_samples which)
-{
-    const marey_samples *const samples = s->facts->set.samples;
-    const struct marey__fact_sum *const sums = s->facts->by_stack[kind];
-    uint64_t all_ns = 0;
-    for (uint32_t i = 1; i <= s->facts->n_stacks; i++) {
-        const uint32_t location = marey_samples_get_stack(samples, i).location,
-                       function = marey_samples_get_location(samples, location).function;
-        s->weights[i] = which == MAREY__FACT_ALL ? sums[i].ns
-                        : is_installed(marey_samples_get_function(samples, function))
-                            ? 0
-                            : sums[i].gil_ns;
-        all_ns += s->weights[i];
-    }
-    return all_ns;
-}
-
-static bool search(struct place_search *s, enum marey__fact_phase kind,
-                   enum marey__fact_samples which, struct marey__fact_place *out)
-{
-    const uint64_t all_ns = weigh(s, kind, which);
-    for (uint32_t i = 1; i <= s->facts->n_stacks; i++)
-        if (s->weights[i] != 0)
-            add_stack(s, i);
-    if (all_ns == 0)
-        return true;
-    out->function = innermost(s, all_ns, true);
-    if (out->function == 0 && which == MAREY__FACT_ALL)
-        out->function = innermost(s, all_ns, false);
-    if (out->function == 0)
-        return true;
-    out->ns = s->ns[out->function];
-    out->share = (double)out->ns / (double)all_ns;
-    return find_line(s, out->function, &out->line);
-}
-
-bool marey__facts_find_place(const struct marey__facts *facts, enum marey__fact_phase kind,
-                             enum marey__fact_samples which, struct marey__fact_place *out)
-{
-    *out = (struct marey__fact_place){0};
-    if (!facts->has_samples || facts->by_kind[kind].ns == 0)
-        return true;
-    const size_t n = (size_t)marey_samples_n_functions(facts->set.samples) + 1;
-    struct place_search s = {.facts = facts,
-                             .is_loading = kind == MAREY__FACT_DATA || kind == MAREY__FACT_WORKER,
-                             .weights = marey__calloc((size_t)facts->n_stacks + 1, sizeof *s.weights),
-                             .ns = marey__calloc(n, sizeof *s.ns),
-                             .depth_ns = marey__calloc(n, sizeof *s.depth_ns),
-                             .seen = marey__calloc(n, sizeof *s.seen)};
-    const bool done = s.weights != NULL && s.ns != NULL && s.depth_ns != NULL && s.seen != NULL &&
-                      search(&s, kind, which, out);
-    MAREY__FREE_ALL(s.weights, s.ns, s.depth_ns, s.seen);
-    return done;
+    return sum;
 }

@@ -1,4 +1,6 @@
 /* Steps and phases from the logs; then samples, each put into the phase of the step that it falls into. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
@@ -8,12 +10,21 @@ const char *const marey__fact_phase_names[MAREY__FACT_PHASES] = {
     "data",       "forward",    "backward", "optimizer", "recompute",
     "evaluation", "checkpoint", "logging",  "other"};
 
+long marey__fact_number(const char *json, const char *key)
+{
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    const char *const at = json != NULL ? strstr(json, quoted) : NULL;
+    return at != NULL && strspn(at + strlen(quoted), " -0123456789") != 0
+               ? strtol(at + strlen(quoted), NULL, 10)
+               : -1;
+}
+
 /* ---- logs ---- */
 
 struct reading {
     struct marey__trainer *trainer;
     struct marey__progress progress;
-    uint32_t loader_site; /* of the mark that describes a DataLoader; 0: none yet */
 };
 
 /* Whether the process has streams of a GPU. */
@@ -52,27 +63,41 @@ static bool take_span(struct reading *r, const struct marey__span *span)
         (struct marey__fact_phase_span){span->begin_ns, span->end_ns, phase_of(r, span->site)});
 }
 
-static bool is_loader(struct reading *r, uint32_t site)
+/* The first DataLoader counts: programs construct that of training first. */
+static bool take_loader(struct marey__trainer *t, const char *text, size_t len)
 {
-    if (r->loader_site == 0 && site != 0 &&
-        strcmp(marey_recording_site(r->trainer->recording, r->trainer->info->index, site)->name,
-               "DataLoader") == 0)
-        r->loader_site = site;
-    return site != 0 && site == r->loader_site;
+    if (t->loader != NULL)
+        return true;
+    t->loader = marey__calloc(len + 1, 1);
+    if (t->loader != NULL)
+        memcpy(t->loader, text, len);
+    return t->loader != NULL;
 }
 
-/* The first DataLoader counts: programs construct that of training first. */
-static bool take_mark(struct reading *r, const uint64_t *words)
+/* Garbage collections are recorded when they end. */
+static bool take_collection(struct marey__trainer *t, const char *text, size_t len, uint64_t ns)
+{
+    char json[128] = "";
+    memcpy(json, text, MAREY__MIN(len, sizeof json - 1));
+    const long generation = marey__fact_number(json, "generation"),
+               pause_ns = marey__fact_number(json, "pause_ns");
+    return generation < 0 || generation > 2 || pause_ns <= 0 || (uint64_t)pause_ns > ns ||
+           MAREY__PUSH(t->pauses, t->n_pauses, t->pauses_cap,
+                       (struct marey__fact_pause){ns - (uint64_t)pause_ns, ns, (uint32_t)generation});
+}
+
+static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
 {
     enum { TEXT = 4 };
-    const uint32_t len = marey_record_text_len(words[1]);
-    if (r->trainer->loader != NULL || marey_record_payload_type(words[1]) != TEXT ||
-        !is_loader(r, marey_record_site(words[1])))
+    struct marey__trainer *const t = r->trainer;
+    const uint32_t len = marey_record_text_len(words[1]), site = marey_record_site(words[1]);
+    if (marey_record_payload_type(words[1]) != TEXT || site == 0)
         return true;
-    r->trainer->loader = marey__calloc(len + 1, 1);
-    if (r->trainer->loader != NULL)
-        memcpy(r->trainer->loader, &words[2], len);
-    return r->trainer->loader != NULL;
+    const char *const name = marey_recording_site(t->recording, t->info->index, site)->name,
+                      *const text = (const char *)&words[2];
+    return strcmp(name, "DataLoader") == 0 ? take_loader(t, text, len)
+           : strcmp(name, "gc") == 0       ? take_collection(t, text, len, ns)
+                                           : true;
 }
 
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
@@ -87,7 +112,7 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
             marey__progress_take(&r->progress, word, marey_batch_ns(batch, *word), &span) &&
             !take_span(r, &span))
             return marey__no_memory();
-        if (type == MAREY_RECORD_MARK && !take_mark(r, word))
+        if (type == MAREY_RECORD_MARK && !take_mark(r, word, marey_batch_ns(batch, *word)))
             return marey__no_memory();
         word += is_record ? marey_record_length(*word) : 1;
     }
@@ -108,8 +133,8 @@ static marey_status read_log(struct marey__trainer *trainer)
 
 static void fini_trainer(struct marey__trainer *trainer)
 {
-    MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->host_gaps, trainer->waits,
-                    trainer->loader);
+    MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->pauses, trainer->host_gaps,
+                    trainer->waits, trainer->loader);
 }
 
 static uint32_t target_of(const struct marey__facts *facts, const marey_recording *recording,
@@ -163,7 +188,7 @@ struct sampling {
 };
 
 /* MAREY__FACT_KINDS after the last step. */
-static enum marey__fact_phase kind_at(struct marey__trainer *t, uint64_t ns)
+static uint32_t kind_at(struct marey__trainer *t, uint64_t ns)
 {
     const struct marey__fact_step *const steps = t->steps;
     const bool is_before = t->n_steps != 0 && ns < steps[t->n_warmup].begin_ns;
@@ -171,9 +196,14 @@ static enum marey__fact_phase kind_at(struct marey__trainer *t, uint64_t ns)
         return MAREY__FACT_KINDS;
     while (t->at_phase < t->n_phases && t->phases[t->at_phase].end_ns <= ns)
         t->at_phase++;
-    if (t->at_phase < t->n_phases && t->phases[t->at_phase].begin_ns <= ns)
-        return is_before ? MAREY__FACT_FIRST_STEPS : t->phases[t->at_phase].phase;
-    return is_before ? MAREY__FACT_STARTUP : MAREY__FACT_OTHER;
+    while (t->at_step < t->n_steps && steps[t->at_step].end_ns <= ns)
+        t->at_step++;
+    const bool is_phase = t->at_phase < t->n_phases && t->phases[t->at_phase].begin_ns <= ns,
+               is_slow = t->at_step < t->n_steps && steps[t->at_step].is_slow;
+    if (is_before)
+        return is_phase ? MAREY__FACT_FIRST_STEPS : MAREY__FACT_STARTUP;
+    return (is_phase ? t->phases[t->at_phase].phase : MAREY__FACT_OTHER) +
+           (is_slow ? (uint32_t)MAREY__FACT_SLOW : 0);
 }
 
 /* Whether `ns` is in the list; times come in order. */
@@ -184,16 +214,44 @@ static bool is_in(const struct marey__interval *list, size_t n, size_t *at, uint
     return *at < n && list[*at].begin_ns <= ns;
 }
 
-static void add_sample(struct marey__facts *facts, enum marey__fact_phase kind,
+static bool add_to_cell(struct marey__facts *facts, uint32_t kind, uint32_t stack,
+                        const struct marey__fact_sum *more)
+{
+    const uint64_t key = (uint64_t)kind << 32 | stack;
+    const uint32_t number =
+        MAREY__MAP_NUMBER(&facts->cells_by_key, facts->cells, facts->n_cells, facts->cells_cap, key);
+    if (number == 0)
+        return false;
+    struct marey__fact_sum *const sum = &facts->cells[number - 1].sum;
+    sum->n += more->n;
+    sum->ns += more->ns;
+    sum->gil_ns += more->gil_ns;
+    sum->gc_ns += more->gc_ns;
+    return true;
+}
+
+/* Of a trainer, in a step that counts. */
+static bool add_slow_sample(struct marey__facts *facts, const struct marey__trainer *t,
+                            uint32_t kind, const struct marey_samples_round *round,
+                            const struct marey_samples_seen *seen)
+{
+    const uint64_t kinds = MAREY__FACT_SLOW_STEPS & ~MAREY__FACT_KNOWN;
+    return (kinds >> kind & 1) == 0 || (seen->flags & MAREY_SAMPLE_GC) != 0 ||
+           MAREY__PUSH(facts->slow_samples, facts->n_slow_samples, facts->slow_samples_cap,
+                       (struct marey__fact_slow_sample){(uint32_t)t->at_step, seen->stack,
+                                                        round->weight_ns});
+}
+
+static bool add_sample(struct marey__facts *facts, uint32_t kind,
                        const struct marey_samples_round *round, const struct marey_samples_seen *seen)
 {
-    struct marey__fact_sum *const sums[] = {&facts->by_kind[kind],
-                                            &facts->by_stack[kind][seen->stack]};
-    for (size_t i = 0; i < MAREY__COUNT_OF(sums); i++) {
-        sums[i]->n++;
-        sums[i]->ns += round->weight_ns;
-        sums[i]->gil_ns += (seen->flags & MAREY_SAMPLE_GIL) != 0 ? round->weight_ns : 0;
-    }
+    const uint64_t ns = round->weight_ns;
+    return add_to_cell(
+        facts, kind, seen->stack,
+        &(struct marey__fact_sum){.n = 1,
+                                  .ns = ns,
+                                  .gil_ns = (seen->flags & MAREY_SAMPLE_GIL) != 0 ? ns : 0,
+                                  .gc_ns = (seen->flags & MAREY_SAMPLE_GC) != 0 ? ns : 0});
 }
 
 static marey_status take_round(void *ctx, const struct marey_samples_round *round)
@@ -207,23 +265,24 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     if (number == 0 && !is_worker)
         return MAREY_OK;
     struct marey__trainer *const t = number != 0 ? &facts->trainers[number - 1] : NULL;
-    const enum marey__fact_phase kind = t != NULL ? kind_at(t, round->at_ns) : MAREY__FACT_WORKER;
+    const uint32_t kind = t != NULL ? kind_at(t, round->at_ns) : (uint32_t)MAREY__FACT_WORKER;
     if (kind == MAREY__FACT_KINDS)
         return MAREY_OK;
     const bool is_gap =
                    t != NULL && is_in(t->host_gaps, t->n_host_gaps, &t->at_host_gap, round->at_ns),
                is_wait = t != NULL && is_in(t->waits, t->n_waits, &t->at_wait, round->at_ns);
     for (size_t i = 0; i < round->n_seen; i++) {
-        if (!marey_samples_get_thread(samples, round->seen[i].thread)->is_main)
+        const struct marey_samples_seen *const seen = &round->seen[i];
+        if (!marey_samples_get_thread(samples, seen->thread)->is_main)
             continue;
         const bool is_import =
             t != NULL && t->n_steps == 0 &&
-            marey__samples_is_startup(s->chosen, round->process, round->at_ns, round->seen[i].stack);
-        add_sample(facts, is_import ? MAREY__FACT_STARTUP : kind, round, &round->seen[i]);
-        if (is_gap)
-            add_sample(facts, MAREY__FACT_HOST_GAP, round, &round->seen[i]);
-        if (is_wait)
-            add_sample(facts, MAREY__FACT_HOST_WAIT, round, &round->seen[i]);
+            marey__samples_is_startup(s->chosen, round->process, round->at_ns, seen->stack);
+        MAREY__TRY_MEMORY(
+            add_sample(facts, is_import ? (uint32_t)MAREY__FACT_STARTUP : kind, round, seen) &&
+            add_slow_sample(facts, t, kind, round, seen) &&
+            (!is_gap || add_sample(facts, MAREY__FACT_HOST_GAP, round, seen)) &&
+            (!is_wait || add_sample(facts, MAREY__FACT_HOST_WAIT, round, seen)));
     }
     return MAREY_OK;
 }
@@ -258,19 +317,21 @@ static marey_status ignore_round(void *ctx, const struct marey_samples_round *ro
 }
 
 /* Where few samples fall into gaps, those of all steps stand for them: idle time outside of data. */
-static void fill_gaps(struct marey__facts *facts)
+static bool fill_gaps(struct marey__facts *facts)
 {
     enum { ENOUGH = 30 };
-    if (facts->device.n_steps == 0 || facts->by_kind[MAREY__FACT_HOST_GAP].n >= ENOUGH)
-        return;
-    for (int kind = 0; kind < MAREY__FACT_PHASES; kind++) {
-        if (kind == MAREY__FACT_DATA)
-            continue;
-        facts->by_kind[MAREY__FACT_HOST_GAP].n += facts->by_kind[kind].n;
-        facts->by_kind[MAREY__FACT_HOST_GAP].ns += facts->by_kind[kind].ns;
-        for (uint32_t i = 1; i <= facts->n_stacks; i++)
-            facts->by_stack[MAREY__FACT_HOST_GAP][i].ns += facts->by_stack[kind][i].ns;
+    const uint64_t kinds =
+        (MAREY__FACT_USUAL_STEPS | MAREY__FACT_SLOW_STEPS) & ~MAREY__FACT_BOTH(MAREY__FACT_DATA);
+    if (facts->device.n_steps == 0 ||
+        marey__facts_sum(facts, MAREY__FACT_ONLY(MAREY__FACT_HOST_GAP)).n >= ENOUGH)
+        return true;
+    for (size_t i = 0, n = facts->n_cells; i < n; i++) {
+        const struct marey__fact_cell cell = facts->cells[i];
+        if (marey__fact_cell_is_of(&cell, kinds) &&
+            !add_to_cell(facts, MAREY__FACT_HOST_GAP, marey__fact_cell_stack(&cell), &cell.sum))
+            return false;
     }
+    return true;
 }
 
 static marey_status visit_samples(struct sampling *s)
@@ -291,7 +352,7 @@ static marey_status visit_samples(struct sampling *s)
     }
     s->trainers[0] = 0;
     MAREY_TRY(marey__samples_visit(&facts->set, s->chosen, take_round, s));
-    fill_gaps(facts);
+    MAREY__TRY_MEMORY(fill_gaps(facts));
     return MAREY_OK;
 }
 
@@ -301,17 +362,11 @@ static marey_status read_samples(struct marey__facts *facts)
     const struct marey_samples_filter filter = {.startup = 1};
     struct marey__samples_chosen *chosen = NULL;
     struct sampling s = {.facts = facts};
-    bool has_room = true;
     facts->n_stacks = marey_samples_n_stacks(samples);
-    for (int kind = 0; kind < MAREY__FACT_KINDS; kind++) {
-        facts->by_stack[kind] =
-            marey__calloc((size_t)facts->n_stacks + 1, sizeof *facts->by_stack[kind]);
-        has_room &= facts->by_stack[kind] != NULL;
-    }
     s.trainers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *s.trainers);
-    has_room &= s.trainers != NULL;
-    marey_status status =
-        has_room ? marey__samples_choose(&facts->set, &filter, false, &chosen) : marey__no_memory();
+    marey_status status = s.trainers != NULL
+                              ? marey__samples_choose(&facts->set, &filter, false, &chosen)
+                              : marey__no_memory();
     s.chosen = chosen;
     if (status == MAREY_OK)
         status = visit_samples(&s);
@@ -330,6 +385,7 @@ marey_status marey__facts_read(struct marey__facts *facts, const struct marey__r
     MAREY_TRY(read_logs(facts, request));
     MAREY__TRY_MEMORY(marey__facts_judge_steps(facts));
     MAREY_TRY(marey__facts_read_device(facts));
+    MAREY__TRY_MEMORY(marey__facts_find_slow(facts));
     marey__facts_measure_cost(facts);
     return facts->has_samples ? read_samples(facts) : MAREY_OK;
 }
@@ -338,9 +394,8 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->device.steps);
-    for (int kind = 0; kind < MAREY__FACT_KINDS; kind++)
-        marey__free(facts->by_stack[kind]);
+    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->cells, facts->slow_samples);
+    marey__key_map_fini(&facts->cells_by_key);
     if (facts->has_samples)
         marey__samples_fini(&facts->set);
 }

@@ -14,28 +14,32 @@
 static const double least_idle = 0.05; /* of the traced steps: a device that is busier is healthy */
 static const double mostly_short = 0.5;
 
-bool marey__find_host_bound(const struct marey__facts *facts, struct marey__finding *out)
+bool marey__find_host_bound(const struct marey__diagnosis *d, struct marey__finding *out)
 {
+    const struct marey__facts *const facts = &d->facts;
     double share, error, short_share, short_error;
-    const struct marey__fact_device *const d = &facts->device;
-    if (d->n_steps < 2 || (double)d->idle_ns < least_idle * (double)d->traced_ns)
+    const struct marey__fact_device *const device = &facts->device;
+    if (device->n_steps < 2 || (double)device->idle_ns < least_idle * (double)device->traced_ns)
         return false;
     marey__facts_traced_share(facts, MAREY__TRACED_HOST, &share, &error);
     marey__facts_traced_share(facts, MAREY__TRACED_HOST_SHORT, &short_share, &short_error);
-    *out = (struct marey__finding){.id = "host-bound", .phase = MAREY__FACT_OTHER, .confidence = 0.8};
+    out->is.id = "host-bound";
+    out->is.phase = MAREY__FACT_OTHER;
+    out->confidence = 0.8;
     marey__finding_set_share(out, share, error);
-    if (!marey__facts_find_place(facts, MAREY__FACT_HOST_GAP, MAREY__FACT_ALL, &out->place))
+    if (!marey__facts_find_place(facts, MAREY__FACT_ONLY(MAREY__FACT_HOST_GAP), MAREY__FACT_ALL,
+                                 &out->is.place))
         return false;
     char step[32], gaps[32];
     marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
     marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, gaps, sizeof gaps);
     snprintf(
-        out->claim, sizeof out->claim,
+        out->is.claim, sizeof out->is.claim,
         "Host-bound: the GPU waits for the CPU to launch work %.0f %% of each step (%s of %s).",
         share * 100, gaps, step);
     snprintf(out->detail, sizeof out->detail, "of that time.");
     snprintf(
-        out->action, sizeof out->action, "%s",
+        out->is.action, sizeof out->is.action, "%s",
         short_share > mostly_short * share
             ? "Kernels are shorter than their launch: try torch.compile(mode=\"reduce-overhead\"), "
               "CUDA graphs, or a larger batch."

@@ -15,31 +15,35 @@
 static const double least_share = 0.25; /* of the run or of steps */
 enum { FEWEST_SAMPLES = 50 };
 
-bool marey__find_hot_function(const struct marey__facts *facts, struct marey__finding *out)
+bool marey__find_hot_function(const struct marey__diagnosis *d, struct marey__finding *out)
 {
-    uint64_t n = 0, all_ns = 0;
-    for (int kind = 0; kind < MAREY__FACT_PHASES; kind++) {
-        n += facts->by_kind[kind].n;
-        all_ns += facts->by_kind[kind].ns;
-    }
-    *out =
-        (struct marey__finding){.id = "hot-function", .phase = MAREY__FACT_OTHER, .confidence = 0.8};
-    if (n < FEWEST_SAMPLES || facts->has_device ||
-        !marey__facts_find_place(facts, MAREY__FACT_OTHER, MAREY__FACT_PYTHON, &out->place) ||
-        out->place.function == 0)
+    const struct marey__facts *const facts = &d->facts;
+    /* What outlier steps do is a finding of its own. */
+    const bool has_slow = marey__diagnosis_find(d, "slow-steps") != NULL;
+    const struct marey__fact_sum all =
+        marey__facts_sum(facts, MAREY__FACT_USUAL_STEPS | MAREY__FACT_SLOW_STEPS);
+    out->is.id = "hot-function";
+    out->is.phase = MAREY__FACT_OTHER;
+    out->confidence = 0.8;
+    if (all.n < FEWEST_SAMPLES || facts->has_device ||
+        !marey__facts_find_place(facts,
+                                 has_slow ? MAREY__FACT_ONLY(MAREY__FACT_OTHER)
+                                          : MAREY__FACT_BOTH(MAREY__FACT_OTHER),
+                                 MAREY__FACT_PYTHON, &out->is.place) ||
+        out->is.place.function == 0)
         return false;
-    const double share = (double)out->place.ns / (double)all_ns,
-                 error = sqrt(share * (1 - share) / (double)n);
+    const double share = (double)out->is.place.ns / (double)all.ns,
+                 error = sqrt(share * (1 - share) / (double)all.n);
     if (share < least_share)
         return false;
     marey__finding_set_share(out, share, error);
-    out->place.share = share;
-    snprintf(out->claim, sizeof out->claim,
+    out->is.place.share = share;
+    snprintf(out->is.claim, sizeof out->is.claim,
              "Hot function: Python code of one function takes %.0f %% of %s.", share * 100,
              facts->n_steps != 0 ? "each step" : "the time");
     snprintf(out->detail, sizeof out->detail, "of %s, on the CPU and holding the interpreter lock.",
              facts->n_steps != 0 ? "each step" : "the time");
-    snprintf(out->action, sizeof out->action,
+    snprintf(out->is.action, sizeof out->is.action,
              "Vectorize it, cache its results, or move it to compiled code.");
     return true;
 }
@@ -48,24 +52,25 @@ bool marey__find_hot_function(const struct marey__facts *facts, struct marey__fi
 
 static const double least_native_share = 0.5; /* of the CPU time: every program has some function */
 
-bool marey__find_hot_native(const struct marey__facts *facts, struct marey__finding *out)
+bool marey__find_hot_native(const struct marey__diagnosis *d, struct marey__finding *out)
 {
+    const struct marey__facts *const facts = &d->facts;
     struct marey__native s;
-    *out =
-        (struct marey__finding){.id = "hot-function", .phase = MAREY__FACT_OTHER, .confidence = 0.8};
+    out->is.id = "hot-function";
+    out->is.phase = MAREY__FACT_OTHER;
+    out->confidence = 0.8;
     bool found = marey__native_read(facts, &s);
     if (found) {
         s.hot_by_function[0] = 0;
-        marey__native_place(&s, s.hot_by_function, s.hot_by_location, &out->place);
-        const double part = marey__native_share(&s, out->place.ns, out);
-        out->place.share = part;
-        out->target = facts->trainers[0].target;
-        found = out->place.function != 0 && part >= least_native_share;
-        snprintf(out->claim, sizeof out->claim,
+        marey__native_place(&s, s.hot_by_function, s.hot_by_location, &out->is.place);
+        const double part = marey__native_share(&s, out->is.place.ns, out);
+        out->is.place.share = part;
+        found = out->is.place.function != 0 && part >= least_native_share;
+        snprintf(out->is.claim, sizeof out->is.claim,
                  "Hot function: one function has %.0f %% of the CPU time.", part * 100);
         snprintf(out->detail, sizeof out->detail,
                  "of the CPU time, with what it calls in libraries.");
-        snprintf(out->action, sizeof out->action,
+        snprintf(out->is.action, sizeof out->is.action,
                  "Make this function faster, or call it less often; marey report --samples has the "
                  "lines.");
     }

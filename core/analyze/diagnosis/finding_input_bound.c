@@ -8,28 +8,15 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyze/diagnosis/internal.h"
 
 static const double least_share = 0.03;  /* of a step */
 static const double short_load_ns = 2e6; /* per step: workers would not help */
 
-/* The number after "key": in the loader's JSON; below 0 when there is none. */
-static long loader_number(const struct marey__facts *facts, const char *key)
+bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__finding *out)
 {
-    char quoted[64];
-    const char *const json = facts->n_trainers != 0 ? facts->trainers[0].loader : NULL;
-    snprintf(quoted, sizeof quoted, "\"%s\":", key);
-    const char *const at = json != NULL ? strstr(json, quoted) : NULL;
-    return at != NULL && strspn(at + strlen(quoted), " -0123456789") != 0
-               ? strtol(at + strlen(quoted), NULL, 10)
-               : -1;
-}
-
-bool marey__find_input_bound(const struct marey__facts *facts, struct marey__finding *out)
-{
+    const struct marey__facts *const facts = &d->facts;
     double share, error;
     if (facts->n_steps < 2 || facts->steady_ns == 0)
         return false;
@@ -39,17 +26,21 @@ bool marey__find_input_bound(const struct marey__facts *facts, struct marey__fin
     error *= exposed;
     if (share < least_share)
         return false;
-    const long n_workers = loader_number(facts, "num_workers");
-    const bool by_workers = facts->by_kind[MAREY__FACT_WORKER].ns != 0;
-    *out = (struct marey__finding){.id = "input-bound", .phase = MAREY__FACT_DATA, .confidence = 0.9};
+    const long n_workers = marey__fact_number(facts->trainers[0].loader, "num_workers");
+    const bool by_workers = marey__facts_sum(facts, MAREY__FACT_ONLY(MAREY__FACT_WORKER)).ns != 0;
+    out->is.id = "input-bound";
+    out->is.phase = MAREY__FACT_DATA;
+    out->confidence = 0.9;
     marey__finding_set_share(out, share, error);
-    if (!marey__facts_find_place(facts, by_workers ? MAREY__FACT_WORKER : MAREY__FACT_DATA,
-                                 MAREY__FACT_ALL, &out->place))
+    if (!marey__facts_find_place(facts,
+                                 by_workers ? MAREY__FACT_ONLY(MAREY__FACT_WORKER)
+                                            : MAREY__FACT_BOTH(MAREY__FACT_DATA),
+                                 MAREY__FACT_ALL, &out->is.place))
         return false;
     char step[32], wait[32];
     marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
     marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, wait, sizeof wait);
-    snprintf(out->claim, sizeof out->claim,
+    snprintf(out->is.claim, sizeof out->is.claim,
              "Input-bound: training waits for data %.0f %% of each step (%s of %s).", share * 100,
              wait, step);
     const char *const where = by_workers ? "in the data-loader workers"
@@ -58,17 +49,18 @@ bool marey__find_input_bound(const struct marey__facts *facts, struct marey__fin
                                   : "in the main process";
     snprintf(out->detail, sizeof out->detail, "of loading, %s.", where);
     if (share * (double)facts->median_ns < short_load_ns)
-        snprintf(out->action, sizeof out->action,
+        snprintf(out->is.action, sizeof out->is.action,
                  "Loading is short: handing batches over between processes would take as long. Use "
                  "larger "
                  "batches, or index tensors without a DataLoader.");
     else if (n_workers == 0)
-        snprintf(out->action, sizeof out->action, "Try num_workers=4, or make this function faster.");
+        snprintf(out->is.action, sizeof out->is.action,
+                 "Try num_workers=4, or make this function faster.");
     else if (n_workers > 0)
-        snprintf(out->action, sizeof out->action,
+        snprintf(out->is.action, sizeof out->is.action,
                  "Try more workers than num_workers=%ld, or make this function faster.", n_workers);
     else
-        snprintf(out->action, sizeof out->action,
+        snprintf(out->is.action, sizeof out->is.action,
                  "Load batches ahead in other processes, or make this function faster.");
     return true;
 }

@@ -11,26 +11,27 @@
 
 static const double least_share = 0.1; /* of the time of threads that could work */
 
-bool marey__find_lock_contention(const struct marey__facts *facts, struct marey__finding *out)
+bool marey__find_lock_contention(const struct marey__diagnosis *d, struct marey__finding *out)
 {
+    const struct marey__facts *const facts = &d->facts;
     struct marey__native s;
-    *out = (struct marey__finding){
-        .id = "lock-contention", .phase = MAREY__FACT_OTHER, .confidence = 0.7};
+    out->is.id = "lock-contention";
+    out->is.phase = MAREY__FACT_OTHER;
+    out->confidence = 0.7;
     bool found = marey__native_read(facts, &s);
     if (found) {
         s.lock_by_function[0] = 0;
-        marey__native_place(&s, s.lock_by_function, s.lock_by_location, &out->place);
+        marey__native_place(&s, s.lock_by_function, s.lock_by_location, &out->is.place);
         const double part = marey__native_share(&s, s.lock_ns, out);
-        out->place.share = s.lock_ns != 0 ? (double)out->place.ns / (double)s.lock_ns : 0;
-        out->target = facts->trainers[0].target;
-        found = out->place.function != 0 && part >= least_share;
+        out->is.place.share = s.lock_ns != 0 ? (double)out->is.place.ns / (double)s.lock_ns : 0;
+        found = out->is.place.function != 0 && part >= least_share;
         snprintf(
-            out->claim, sizeof out->claim,
+            out->is.claim, sizeof out->is.claim,
             "Lock contention: threads wait for locks %.0f %% of the time in which they could work.",
             part * 100);
         snprintf(out->detail, sizeof out->detail, "of these waits.");
         snprintf(
-            out->action, sizeof out->action,
+            out->is.action, sizeof out->is.action,
             "Hold the lock for less work, split it, or give each thread its own data and merge "
             "at the end.");
     }

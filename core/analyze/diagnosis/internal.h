@@ -3,7 +3,9 @@
  *
  *   logs, samples ── facts_read.c ── steps with their phases; samples by phase and stack
  *   GPU activity  ── facts_device.c ── traced steps: what devices do; idle time by its cause
- *                 ── facts.c ── warm-up, medians, start-up; which line of the user's code a set of samples is in
+ *                 ── facts.c ── warm-up, medians, start-up
+ *                 ── facts_slow.c ── outlier steps, and what they do that others do not; garbage collections
+ *                 ── facts_place.c ── which line of the user's code a set of samples is in
  *                 ── startup.c ── what a program does before its steps count
  *                 ── finding_*.c ── one rule each: when it fires, what it claims
  *                 ── diagnosis.c ── sorts and limits them; the verdict; tables ── diagnosis_text.c, _json.c, _markdown.c
@@ -40,7 +42,19 @@ enum marey__fact_phase {
     MAREY__FACT_HOST_GAP,
     MAREY__FACT_HOST_WAIT,
     MAREY__FACT_KINDS,
+    /* Added to a phase: of samples in outlier steps. */
+    MAREY__FACT_SLOW = 32,
 };
+/* Sets of kinds. */
+#define MAREY__FACT_ONLY(kind) (UINT64_C(1) << (kind))
+#define MAREY__FACT_BOTH(kind)                                                                     \
+    (MAREY__FACT_ONLY(kind) | MAREY__FACT_ONLY((kind) + MAREY__FACT_SLOW))
+#define MAREY__FACT_USUAL_STEPS (MAREY__FACT_ONLY(MAREY__FACT_PHASES) - 1)
+#define MAREY__FACT_SLOW_STEPS (MAREY__FACT_USUAL_STEPS << MAREY__FACT_SLOW)
+/* Phases with a finding of their own. */
+#define MAREY__FACT_KNOWN                                                                          \
+    (MAREY__FACT_BOTH(MAREY__FACT_DATA) | MAREY__FACT_BOTH(MAREY__FACT_CHECKPOINT) |               \
+     MAREY__FACT_BOTH(MAREY__FACT_EVALUATION) | MAREY__FACT_BOTH(MAREY__FACT_LOGGING))
 /* As the JSON names them. */
 extern const char *const marey__fact_phase_names[MAREY__FACT_PHASES];
 
@@ -49,7 +63,15 @@ struct marey__fact_step {
     uint64_t begin_ns, end_ns;
     double samples; /* 0: unknown */
     uint64_t phase_ns[MAREY__FACT_PHASES];
+    uint64_t gc_ns;    /* garbage collections, outside of data */
     bool is_in_window; /* of GPU tracing */
+    bool is_slow;      /* an outlier */
+};
+
+/* A garbage collection of any thread: it holds the interpreter lock. */
+struct marey__fact_pause {
+    uint64_t begin_ns, end_ns;
+    uint32_t generation;
 };
 
 struct marey__fact_phase_span {
@@ -67,7 +89,9 @@ struct marey__trainer {
     size_t n_warmup; /* of these, the first ones */
     uint64_t median_ns;
     struct marey__fact_phase_span *phases; /* in order */
-    size_t n_phases, phases_cap, at_phase;
+    size_t n_phases, phases_cap, at_phase, at_step;
+    struct marey__fact_pause *pauses;
+    size_t n_pauses, pauses_cap;
     /* In traced steps, unions: times in which the host leaves a device idle; waits that do so. */
     struct marey__interval *host_gaps, *waits;
     size_t n_host_gaps, host_gaps_cap, at_host_gap, n_waits, waits_cap, at_wait;
@@ -102,6 +126,47 @@ struct marey__fact_device {
 struct marey__fact_sum {
     uint64_t n, ns;
     uint64_t gil_ns; /* of these, while the thread held the interpreter lock */
+    uint64_t gc_ns;  /* of these, in a garbage collection */
+};
+/* Samples of a kind with one stack. */
+struct marey__fact_cell {
+    uint64_t key; /* the kind, then 32 bits of the stack */
+    struct marey__fact_sum sum;
+};
+static inline uint32_t marey__fact_cell_stack(const struct marey__fact_cell *cell)
+{
+    return (uint32_t)cell->key;
+}
+static inline bool marey__fact_cell_is_of(const struct marey__fact_cell *cell, uint64_t kinds)
+{
+    return (kinds >> (cell->key >> 32) & 1) != 0;
+}
+
+/* Garbage collections in steps that count, outside of data. */
+struct marey__fact_pauses {
+    uint64_t n, ns, longest_ns, by_generation[3];
+};
+
+/* What only some steps do. */
+enum marey__rare {
+    MAREY__RARE_CHECKPOINT,
+    MAREY__RARE_EVALUATION,
+    MAREY__RARE_LOGGING,
+    MAREY__RARE_GC,
+    MAREY__RARE_OUTLIER, /* takes much longer than the median, whatever it does */
+    MAREY__RARES,
+};
+/* Steps that do it. Their time is that of it; of outliers, what they take longer than the median. */
+struct marey__fact_rare {
+    uint64_t n, ns;
+    double squares;  /* of the times */
+    uint64_t period; /* every so many steps; 0: irregular */
+};
+
+/* A sample in an outlier step. */
+struct marey__fact_slow_sample {
+    uint32_t step, stack; /* the step's number in its process */
+    uint64_t ns;
 };
 
 struct marey__facts {
@@ -109,9 +174,12 @@ struct marey__facts {
     bool has_samples, has_device;
     struct marey__trainer *trainers;
     size_t n_trainers, trainers_cap;
-    /* Main threads of trainers by kind and stack; then sums of the kinds. */
-    struct marey__fact_sum *by_stack[MAREY__FACT_KINDS];
-    struct marey__fact_sum by_kind[MAREY__FACT_KINDS];
+    /* Main threads of trainers by kind and stack. */
+    struct marey__fact_cell *cells;
+    size_t n_cells, cells_cap;
+    struct marey__key_map cells_by_key;
+    struct marey__fact_slow_sample *slow_samples; /* outside of phases with a finding of their own */
+    size_t n_slow_samples, slow_samples_cap;
     uint32_t n_stacks;
     uint64_t run_ns;                                  /* from the first start to the last end */
     uint64_t n_steps, n_warmup, median_ns, mean_ns;   /* of the trainer with the longest median */
@@ -119,6 +187,9 @@ struct marey__facts {
     double samples_per_s;                             /* summed over trainers; 0: unknown */
     uint64_t startup_ns;
     struct marey__fact_device device;
+    struct marey__fact_pauses pauses;
+    struct marey__fact_rare rare[MAREY__RARES];
+    uint64_t usual_ns;       /* the median without data */
     const char *detected_by; /* NULL: no steps */
     struct marey_cost cost;
     bool is_cost_measured;
@@ -128,6 +199,8 @@ struct marey__facts {
 MAREY_WARN_UNUSED marey_status marey__facts_read(struct marey__facts *facts,
                                                  const struct marey__request *request);
 void marey__facts_fini(struct marey__facts *facts);
+/* The number after "key": in a mark's JSON (NULL: none); below 0 when there is none. */
+long marey__fact_number(const char *json, const char *key);
 
 /* ---- facts_device.c ---- */
 
@@ -144,12 +217,30 @@ double marey__facts_exposed_data(const struct marey__facts *facts);
 /* After the steps are read, and before the samples: warm-up, medians, sums. Returns false on out of memory. */
 bool marey__facts_judge_steps(struct marey__facts *facts);
 
+/* Sorts them; 0 for none. */
+uint64_t marey__fact_median(uint64_t *values, size_t n);
+
 /* The share of a phase in steps that count, and its standard error over them. */
 void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase phase,
                         double *share, double *error);
 
 /* facts_cost.c: after the steps are judged and devices read. */
 void marey__facts_measure_cost(struct marey__facts *facts);
+
+/* Sum of the samples of some kinds. */
+struct marey__fact_sum marey__facts_sum(const struct marey__facts *facts, uint64_t kinds);
+
+/* ---- facts_slow.c ---- */
+
+/* After devices are read, and before the samples: what only some steps do, and which are outliers. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__facts_find_slow(struct marey__facts *facts);
+/*
+ * The largest distance at which at least two of three steps are among the `n` at `at`, which are most of these; 0: there is
+ * none, or no memory.
+ */
+uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps);
+
+/* ---- facts_place.c ---- */
 
 /* A function and the line in it that most of the samples are in. */
 struct marey__fact_place {
@@ -162,15 +253,19 @@ struct marey__fact_place {
 enum marey__fact_samples {
     MAREY__FACT_ALL,
     MAREY__FACT_PYTHON, /* that hold the interpreter lock, and whose innermost frame is not in an installed package */
+    MAREY__FACT_GC, /* in garbage collections */
 };
 /*
- * The innermost function that at least half of the samples of a kind are in: of the user's code, where one is; else of a
+ * The innermost function that at least half of the samples of some kinds are in: of the user's code, where one is; else of a
  * library, unless only users' code counts. Returns false on out of memory.
  */
-MAREY_WARN_UNUSED bool marey__facts_find_place(const struct marey__facts *facts,
-                                               enum marey__fact_phase kind,
+MAREY_WARN_UNUSED bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
                                                enum marey__fact_samples which,
                                                struct marey__fact_place *out);
+/* The same for samples by stack, of which each has a weight. */
+MAREY_WARN_UNUSED bool marey__facts_find_place_of(const struct marey__facts *facts,
+                                                  const uint64_t *weights, bool is_loading,
+                                                  bool only_users, struct marey__fact_place *out);
 
 /* Outside of the standard library, of installed packages and of what is frozen into Python. */
 bool marey__facts_is_users(const struct marey_samples_function *f);
@@ -192,22 +287,31 @@ enum {
     MAREY__DIAGNOSIS_TABLES
 };
 
-enum { MAREY__MAX_FINDINGS = 5, MAREY__FINDING_TEXT = 400 };
+enum { MAREY__MAX_FINDINGS = 5, MAREY__MAX_CAUSES = 3, MAREY__FINDING_TEXT = 400 };
 
-struct marey__finding {
+/* Why a finding is so. */
+struct marey__cause {
     const char *id;
-    bool is_risk;
-    char claim[MAREY__FINDING_TEXT], detail[MAREY__FINDING_TEXT], action[MAREY__FINDING_TEXT];
+    char claim[MAREY__FINDING_TEXT], action[MAREY__FINDING_TEXT];
     struct marey__fact_place place;
     enum marey__fact_phase phase;
-    double share;                        /* of the median step; below 0: unknown */
+    double share; /* of the median step; below 0: unknown */
+};
+
+struct marey__finding {
+    struct marey__cause is; /* the finding itself */
+    bool is_risk;
+    char detail[MAREY__FINDING_TEXT];
     double at_most, gain_low, gain_high; /* factors; 0: a risk */
     double confidence;
-    uint32_t target; /* whose code `place` is; 0: the first trainer's */
+    struct marey__cause because[MAREY__MAX_CAUSES];
+    size_t n_because;
 };
 
 /* The share of a step that a fix removes at most, its standard error, and the gains that follow. */
 void marey__finding_set_share(struct marey__finding *f, double share, double error);
+/* The same for a share that was measured in full: the error is what other runs differ by. */
+void marey__finding_set_measured(struct marey__finding *f, double share, double error);
 
 /* ---- facts_native.c: programs without Python ---- */
 
@@ -230,23 +334,28 @@ void marey__native_place(const struct marey__native *native, const uint64_t *by_
 double marey__native_share(const struct marey__native *native, uint64_t part_ns,
                            struct marey__finding *out);
 
-/* What a rule is called with; it fills `*out` and returns true when it fires. */
-typedef bool marey__finding_rule(const struct marey__facts *facts, struct marey__finding *out);
-marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find_host_bound,
-    marey__find_hot_function, marey__find_hot_native, marey__find_lock_contention;
-
-/* A time finding is worth printing from this gain on, by its lower end from that. */
-#define MAREY__GAIN_LEAST 1.03
-#define MAREY__GAIN_LOW_LEAST 1.01
-
-/* ---- diagnosis.c ---- */
-
 struct marey__diagnosis {
     struct marey__facts facts;
     struct marey__finding findings[MAREY__MAX_FINDINGS];
     size_t n_findings;
     char verdict[2 * MAREY__FINDING_TEXT];
 };
+/* The finding with an id, of those that were made so far; NULL: none. */
+const struct marey__finding *marey__diagnosis_find(const struct marey__diagnosis *d, const char *id);
+
+/* What a rule is called with; it fills `*out`, which is zero but for unknown shares, and returns true when it fires. */
+typedef bool marey__finding_rule(const struct marey__diagnosis *d, struct marey__finding *out);
+marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find_host_bound,
+    marey__find_slow_steps, marey__find_gc_pauses, marey__find_hot_function, marey__find_hot_native,
+    marey__find_lock_contention;
+
+extern const char marey__gc_action[];
+
+/* A time finding is worth printing from this gain on, by its lower end from that. */
+#define MAREY__GAIN_LEAST 1.03
+#define MAREY__GAIN_LOW_LEAST 1.01
+
+/* ---- diagnosis.c ---- */
 
 struct marey__answer;
 marey_status marey__diagnosis_text(struct marey__answer *answer);

@@ -111,18 +111,19 @@ MAREY__ORDER(by_ns, struct row, MAREY__DOWN(ns) MAREY__UP(number))
 
 static bool add_all(struct startup *s)
 {
-    static const enum marey__fact_phase kinds[] = {MAREY__FACT_STARTUP, MAREY__FACT_FIRST_STEPS};
-    for (size_t k = 0; k < MAREY__COUNT_OF(kinds); k++)
-        for (uint32_t i = 1; i <= s->facts->n_stacks; i++) {
-            char what[WHAT_SIZE];
-            const uint64_t ns = s->facts->by_stack[kinds[k]][i].ns;
-            if (ns == 0)
-                continue;
-            if (!name_stack(s->facts, i, what) && kinds[k] == MAREY__FACT_FIRST_STEPS)
-                snprintf(what, sizeof what, "first steps");
-            if (!add(s, what, ns))
-                return false;
-        }
+    const uint64_t first_steps = MAREY__FACT_ONLY(MAREY__FACT_FIRST_STEPS);
+    for (size_t i = 0; i < s->facts->n_cells; i++) {
+        const struct marey__fact_cell *const cell = &s->facts->cells[i];
+        const uint32_t stack = marey__fact_cell_stack(cell);
+        char what[WHAT_SIZE];
+        if (stack == 0 ||
+            !marey__fact_cell_is_of(cell, first_steps | MAREY__FACT_ONLY(MAREY__FACT_STARTUP)))
+            continue;
+        if (!name_stack(s->facts, stack, what) && marey__fact_cell_is_of(cell, first_steps))
+            snprintf(what, sizeof what, "first steps");
+        if (!add(s, what, cell->sum.ns))
+            return false;
+    }
     return true;
 }
 

@@ -1,0 +1,181 @@
+/* Where samples are in the code: the innermost function with most of them, and the line of it that runs most. */
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+
+/* A hook of marey, which is nobody's work. */
+static bool is_mareys(const struct marey_samples_function *f)
+{
+    return strstr(f->file, "/marey/_auto") != NULL ||
+           strstr(f->file, "/marey/_loader_workers.py") != NULL;
+}
+
+/* Frames around a loader are not loading. */
+static bool is_loader(const struct marey_samples_function *f)
+{
+    return strstr(f->file, "/torch/utils/data/") != NULL;
+}
+
+static bool is_installed(const struct marey_samples_function *f)
+{
+    return strstr(f->file, "/site-packages/") != NULL ||
+           strstr(f->file, "/dist-packages/") != NULL || is_mareys(f);
+}
+
+bool marey__facts_is_users(const struct marey_samples_function *f)
+{
+    return f->kind == MAREY_FRAME_PYTHON && f->file[0] != '<' && f->file[0] != '\0' &&
+           strstr(f->file, "/lib/python") == NULL && !is_installed(f);
+}
+
+struct place_search {
+    const struct marey__facts *facts;
+    bool is_loading;         /* frames around the innermost one of torch's loader are left out */
+    const uint64_t *weights; /* by stack */
+    uint64_t *ns;            /* by function: of the samples it is in */
+    double *depth_ns;        /* by function: the same times the depth of its innermost frame */
+    uint32_t *seen;          /* by function: the last stack that had it */
+};
+
+static void add_stack(const struct place_search *s, uint32_t stack)
+{
+    const marey_samples *const samples = s->facts->set.samples;
+    for (uint32_t at = stack; at != 0;) {
+        const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
+        const uint32_t function = marey_samples_get_location(samples, frame.location).function;
+        if (s->seen[function] != stack) {
+            s->seen[function] = stack;
+            s->ns[function] += s->weights[stack];
+            s->depth_ns[function] += (double)s->weights[stack] * frame.depth;
+        }
+        if (s->is_loading && is_loader(marey_samples_get_function(samples, function)))
+            return;
+        at = frame.parent;
+    }
+}
+
+/* The innermost on average of those that at least half of the samples are in. */
+static uint32_t innermost(const struct place_search *s, uint64_t all_ns, bool only_users)
+{
+    const marey_samples *const samples = s->facts->set.samples;
+    uint32_t found = 0;
+    double deepest = 0;
+    for (uint32_t i = 1; i <= marey_samples_n_functions(samples); i++) {
+        const double depth = s->ns[i] != 0 ? s->depth_ns[i] / (double)s->ns[i] : 0;
+        const struct marey_samples_function *const f = marey_samples_get_function(samples, i);
+        if (s->ns[i] * 2 < all_ns || depth <= deepest || is_mareys(f) ||
+            (only_users && !marey__facts_is_users(f)))
+            continue;
+        found = i;
+        deepest = depth;
+    }
+    return found;
+}
+
+/* Of the innermost frame of a function in a stack; 0: it is not in it. */
+static uint32_t location_in(const struct marey__facts *facts, uint32_t stack, uint32_t function)
+{
+    while (stack != 0) {
+        const struct marey_samples_stack frame = marey_samples_get_stack(facts->set.samples, stack);
+        if (marey_samples_get_location(facts->set.samples, frame.location).function == function)
+            return frame.location;
+        stack = frame.parent;
+    }
+    return 0;
+}
+
+/* The line of the function's innermost frame that has most of the time. */
+static bool find_line(const struct place_search *s, struct marey__fact_place *out)
+{
+    const marey_samples *const samples = s->facts->set.samples;
+    uint64_t most_ns = 0, *const by_location = marey__calloc(
+                              (size_t)marey_samples_n_locations(samples) + 1, sizeof *by_location);
+    if (by_location == NULL)
+        return false;
+    for (uint32_t i = 1; i <= s->facts->n_stacks; i++) {
+        const uint32_t location = s->weights[i] != 0 ? location_in(s->facts, i, out->function) : 0;
+        if (location == 0)
+            continue;
+        by_location[location] += s->weights[i];
+        if (by_location[location] > most_ns) {
+            most_ns = by_location[location];
+            out->line = marey_samples_get_location(samples, location).line;
+        }
+    }
+    marey__free(by_location);
+    return true;
+}
+
+static bool search(const struct place_search *s, bool only_users, struct marey__fact_place *out)
+{
+    uint64_t all_ns = 0;
+    for (uint32_t i = 1; i <= s->facts->n_stacks; i++)
+        if (s->weights[i] != 0) {
+            all_ns += s->weights[i];
+            add_stack(s, i);
+        }
+    if (all_ns == 0)
+        return true;
+    out->function = innermost(s, all_ns, true);
+    if (out->function == 0 && !only_users)
+        out->function = innermost(s, all_ns, false);
+    if (out->function == 0)
+        return true;
+    out->ns = s->ns[out->function];
+    out->share = (double)out->ns / (double)all_ns;
+    return find_line(s, out);
+}
+
+bool marey__facts_find_place_of(const struct marey__facts *facts, const uint64_t *weights,
+                                bool is_loading, bool only_users, struct marey__fact_place *out)
+{
+    const size_t n = (size_t)marey_samples_n_functions(facts->set.samples) + 1;
+    const struct place_search s = {.facts = facts,
+                                   .is_loading = is_loading,
+                                   .weights = weights,
+                                   .ns = marey__calloc(n, sizeof *s.ns),
+                                   .depth_ns = marey__calloc(n, sizeof *s.depth_ns),
+                                   .seen = marey__calloc(n, sizeof *s.seen)};
+    *out = (struct marey__fact_place){0};
+    const bool done =
+        s.ns != NULL && s.depth_ns != NULL && s.seen != NULL && search(&s, only_users, out);
+    MAREY__FREE_ALL(s.ns, s.depth_ns, s.seen);
+    return done;
+}
+
+static uint64_t weight_of(const struct marey__facts *facts, const struct marey__fact_cell *cell,
+                          enum marey__fact_samples which)
+{
+    const marey_samples *const samples = facts->set.samples;
+    const uint32_t location = marey_samples_get_stack(samples, marey__fact_cell_stack(cell)).location;
+    switch (which) {
+    case MAREY__FACT_PYTHON:
+        return is_installed(marey_samples_get_function(
+                   samples, marey_samples_get_location(samples, location).function))
+                   ? 0
+                   : cell->sum.gil_ns - cell->sum.gc_ns;
+    case MAREY__FACT_GC:
+        return cell->sum.gc_ns;
+    default:
+        return cell->sum.ns;
+    }
+}
+
+bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
+                             enum marey__fact_samples which, struct marey__fact_place *out)
+{
+    const uint64_t loading =
+        MAREY__FACT_BOTH(MAREY__FACT_DATA) | MAREY__FACT_ONLY(MAREY__FACT_WORKER);
+    *out = (struct marey__fact_place){0};
+    uint64_t *const weights MAREY__FREED =
+        marey__calloc((size_t)facts->n_stacks + 1, sizeof *weights);
+    if (weights == NULL)
+        return false;
+    for (size_t i = 0; i < facts->n_cells; i++)
+        if (marey__fact_cell_is_of(&facts->cells[i], kinds) &&
+            marey__fact_cell_stack(&facts->cells[i]) != 0)
+            weights[marey__fact_cell_stack(&facts->cells[i])] +=
+                weight_of(facts, &facts->cells[i], which);
+    return !facts->has_samples || marey__facts_find_place_of(facts, weights, (kinds & ~loading) == 0,
+                                                             which == MAREY__FACT_PYTHON, out);
+}

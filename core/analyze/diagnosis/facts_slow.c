@@ -1,0 +1,168 @@
+/*
+ * What only some steps do: checkpoints, evaluation, logging, garbage collection; and outlier steps, which take more than 1.5
+ * times the median; on a machine where chance makes many such steps, more than 3 or 6 times. What more than a quarter of the steps do is not rare, checkpoints and evaluation apart. Loading data is
+ * left out of all lengths, since waiting for it has a finding of its own, and so are steps that GPU tracing slows down.
+ *
+ *   length   ▁▁▁▁▁█▁▁▁▁▁█▁▁▁▁▁█
+ *                 '-----'         period: most steps at this distance are such
+ *
+ * In a process that uses a GPU a slow step may be hidden: the GPU was busy meanwhile, and the next steps are shorter. What
+ * these make up for does not count.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+
+enum { FEWEST_STEPS = 8, LONGEST_PERIOD = 2000 };
+
+struct search {
+    struct marey__facts *facts;
+    struct marey__trainer *t;
+    uint64_t *ns, *at;          /* by step that counts: of a rare thing; where such steps are */
+    uint64_t usual_ns, more_ns; /* an outlier takes so much longer than usual */
+};
+
+static uint64_t length_of(const struct marey__fact_step *step)
+{
+    const uint64_t whole_ns = step->end_ns - step->begin_ns;
+    return whole_ns - MAREY__MIN(step->phase_ns[MAREY__FACT_DATA], whole_ns);
+}
+
+/* ---- garbage collections ---- */
+
+static bool is_in_data(const struct marey__trainer *t, uint64_t ns)
+{
+    size_t p;
+    MAREY__BISECT(p, 0, t->n_phases, t->phases[p].end_ns <= ns);
+    return p < t->n_phases && t->phases[p].begin_ns <= ns && t->phases[p].phase == MAREY__FACT_DATA;
+}
+
+static void add_pauses(struct marey__fact_pauses *sum, const struct marey__trainer *t)
+{
+    for (size_t i = 0; i < t->n_pauses; i++) {
+        const struct marey__fact_pause *const pause = &t->pauses[i];
+        const uint64_t ns = pause->end_ns - pause->begin_ns;
+        size_t at;
+        MAREY__BISECT(at, 0, t->n_steps, t->steps[at].end_ns < pause->end_ns);
+        if (at < t->n_warmup || at == t->n_steps || t->steps[at].begin_ns > pause->begin_ns ||
+            is_in_data(t, pause->begin_ns))
+            continue;
+        t->steps[at].gc_ns += ns;
+        sum->n++;
+        sum->ns += ns;
+        sum->longest_ns = MAREY__MAX(sum->longest_ns, ns);
+        sum->by_generation[pause->generation]++;
+    }
+}
+
+/* ---- rare steps ---- */
+
+static uint64_t made_up_for(const struct search *s, size_t after)
+{
+    const struct marey__trainer *const t = s->t;
+    uint64_t ns = 0;
+    for (size_t i = after + 1; i < t->n_steps; i++) {
+        const uint64_t length_ns = length_of(&t->steps[i]);
+        if (length_ns > s->usual_ns + s->usual_ns / 2)
+            break;
+        if (length_ns < s->usual_ns - s->usual_ns / 5)
+            ns += s->usual_ns - length_ns;
+    }
+    return ns;
+}
+
+uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps)
+{
+    uint64_t best = 0, most = 0;
+    uint32_t *const counts MAREY__FREED = marey__calloc(LONGEST_PERIOD, sizeof *counts);
+    for (size_t p = 2; counts != NULL && n > 2 && p <= n_steps / 3 && p <= LONGEST_PERIOD; p++) {
+        memset(counts, 0, p * sizeof *counts);
+        for (size_t i = 0; i < n; i++) {
+            const uint64_t hits = ++counts[at[i] % p];
+            if (hits > most && 3 * hits >= 2 * (n_steps / p)) {
+                most = hits;
+                best = p;
+            }
+        }
+    }
+    return most > 2 && 2 * most >= n ? best : 0;
+}
+
+static uint64_t rare_ns(const struct search *s, enum marey__rare what,
+                        const struct marey__fact_step *step)
+{
+    const uint64_t length_ns = length_of(step);
+    switch (what) {
+    case MAREY__RARE_CHECKPOINT:
+        return step->phase_ns[MAREY__FACT_CHECKPOINT];
+    case MAREY__RARE_EVALUATION:
+        return step->phase_ns[MAREY__FACT_EVALUATION];
+    case MAREY__RARE_LOGGING:
+        return step->phase_ns[MAREY__FACT_LOGGING];
+    case MAREY__RARE_GC:
+        return step->gc_ns > s->usual_ns / 4 ? step->gc_ns : 0;
+    default:
+        return length_ns > s->usual_ns + s->more_ns && !step->is_in_window ? length_ns - s->usual_ns
+                                                                           : 0;
+    }
+}
+
+/* False: it is not rare. */
+static bool find_rare(const struct search *s, enum marey__rare what)
+{
+    struct marey__trainer *const t = s->t;
+    struct marey__fact_rare *const sum = &s->facts->rare[what];
+    const bool may_be_often = what == MAREY__RARE_CHECKPOINT || what == MAREY__RARE_EVALUATION;
+    const size_t n_steps = t->n_steps - t->n_warmup;
+    size_t n = 0;
+    for (size_t i = t->n_warmup; i < t->n_steps; i++)
+        if ((s->ns[n] = rare_ns(s, what, &t->steps[i])) != 0)
+            s->at[n++] = i;
+    if (n_steps < FEWEST_STEPS || (n > n_steps / 4 && !may_be_often))
+        return false;
+    if (sum->n == 0)
+        sum->period = n == n_steps ? 1 : marey__facts_find_period(s->at, n, n_steps);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t hidden_ns = s->facts->has_device ? made_up_for(s, s->at[i]) : 0,
+                       ns = s->ns[i] - MAREY__MIN(hidden_ns, s->ns[i]);
+        t->steps[s->at[i]].is_slow |= what == MAREY__RARE_OUTLIER;
+        sum->ns += ns;
+        sum->squares += (double)ns * (double)ns;
+    }
+    sum->n += n;
+    return true;
+}
+
+static void find_in(struct search *s)
+{
+    size_t n = 0;
+    for (size_t i = s->t->n_warmup; i < s->t->n_steps; i++)
+        s->ns[n++] = length_of(&s->t->steps[i]);
+    s->usual_ns = marey__fact_median(s->ns, n);
+    s->facts->usual_ns = MAREY__MAX(s->facts->usual_ns, s->usual_ns);
+    add_pauses(&s->facts->pauses, s->t);
+    for (int what = 0; what < MAREY__RARE_OUTLIER; what++)
+        (void)find_rare(s, (enum marey__rare)what);
+    static const double factors[] = {0.5, 2, 5};
+    for (size_t i = 0; i < MAREY__COUNT_OF(factors); i++) {
+        s->more_ns = (uint64_t)(factors[i] * (double)s->usual_ns);
+        if (find_rare(s, MAREY__RARE_OUTLIER))
+            break;
+    }
+}
+
+bool marey__facts_find_slow(struct marey__facts *facts)
+{
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        struct marey__trainer *const t = &facts->trainers[i];
+        const size_t n = t->n_steps + 1;
+        uint64_t *const ns MAREY__FREED = marey__calloc(n, sizeof *ns),
+                           *const at MAREY__FREED = marey__calloc(n, sizeof *at),
+                           *const room MAREY__FREED = marey__calloc(n, sizeof *room);
+        if (ns == NULL || at == NULL || room == NULL)
+            return false;
+        find_in(&(struct search){facts, t, ns, at, 0, 0});
+    }
+    return true;
+}
