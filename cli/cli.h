@@ -165,7 +165,7 @@ struct cli_key {
 };
 bool cli_next_key(const char **at, struct cli_key *key);
 
-/* ---- sentences ---- */
+/* ---- messages ---- */
 
 /* Print "marey: MESSAGE" on stderr. cli_fail returns CLI_BAD, cli_refuse false. */
 int cli_fail(const char *fmt, ...) MAREY_PRINTF(1, 2);
@@ -184,7 +184,7 @@ int cli_status(marey_status status);
 /* The page of a finding, whose id has `len` bytes; NULL, with a sentence that lists the ids. In cmd_explain.c. */
 const struct marey_finding_page *cli_find_page(const char *id, size_t len);
 
-/* ---- behind the name of a local variable: what becomes of it at the end of the block ---- */
+/* ---- after the name of a local variable: cleanup at the end of the block ---- */
 
 #define CLI_FINALLY(function) __attribute__((cleanup(function), unused))
 #define CLI_FREED CLI_FINALLY(cli_free)
@@ -203,7 +203,7 @@ static inline void cli_destroy_table(marey_table *const *table)
     marey_table_destroy(*table);
 }
 
-/* ---- words ---- */
+/* ---- strings ---- */
 /* Prints "left out N THINGs: WHY" unless `n` is 0. */
 void cli_say_left_out(uint64_t n, const char *thing, const char *why);
 
@@ -272,7 +272,7 @@ bool cli_may_hold_recording(const char *path, const char *quoted);
 /* Removes every file of a recording's directory. False with errno set. */
 bool cli_empty_recording(const char *path);
 
-/* ---- files to write ---- */
+/* ---- output files ---- */
 
 /*
  * Writes the file `path`, "-" for standard output, and prints its size and `next`, a hint what to do with it; NULL:

@@ -31,7 +31,7 @@ struct output {
 };
 enum { DIRECT = -1, RENAMED = -2 };
 
-/* ---- ctrl-C in the middle ---- */
+/* ---- interruption ---- */
 
 static char unfinished[PATH_MAX]; /* the handler removes it; "": none */
 
@@ -152,7 +152,7 @@ static bool open_output(struct output *out, const char *path)
            (is_there && (errno == EACCES || errno == EPERM || errno == EROFS) && open_apart(out));
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static bool copy_to_target(const struct output *out)
 {

@@ -1,7 +1,7 @@
 /* Creates a sampler from options and runs it in a thread. */
 #include "sampling.h"
 
-/* ---- making one ---- */
+/* ---- creating ---- */
 
 /* Whether a process can be read; if not, prints the reason. */
 static bool can_read(const struct marey_sampler_options *options, pid_t pid)
@@ -49,7 +49,7 @@ marey_sampler *sampling_create(struct marey_sampler_options *options, const pid_
     return sampler;
 }
 
-/* ---- running it ---- */
+/* ---- running ---- */
 
 static void *run(void *ctx)
 {
@@ -88,7 +88,7 @@ void sampling_stop(struct sampling *sampling)
     sampling->is_running = false;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 marey_status sampling_print_stacks(const struct marey_sampler_stacks *stacks, bool as_json,
                                    const char *color, FILE *out)

@@ -31,7 +31,7 @@ void cli_say_left_out(uint64_t n, const char *thing, const char *why)
         cli_say("left out %" PRIu64 " %s%s: %s", n, thing, n == 1 ? "" : "s", why);
 }
 
-/* ---- the word that was meant ---- */
+/* ---- suggesting a word ---- */
 
 #define WORD_MAX 32
 
@@ -72,7 +72,7 @@ const char *cli_nearest(const char *word, const void *words, size_t n, size_t st
     return nearest;
 }
 
-/* ---- for the shell, for people ---- */
+/* ---- for the shell and for display ---- */
 
 /* $'...': escapes control characters in a form that the shell decodes. */
 static const char *quote_bytes(const char *path, char *into)
@@ -204,7 +204,7 @@ void cli_progress_end(void)
         fputs("\r\033[K", stderr);
 }
 
-/* ---- how the terminal wants it ---- */
+/* ---- properties of the terminal ---- */
 
 bool cli_wants_color(FILE *out, const char *choice)
 {

@@ -57,7 +57,7 @@ struct artifacts {
     marey_memory_timeline *timeline;
 };
 
-/* ---- what a trace has data for, and needs; false on failure, which is reported ---- */
+/* ---- whether a trace has the data; false also on failure, which is reported ---- */
 
 static bool has_stacks(const struct artifacts *job)
 {

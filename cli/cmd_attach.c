@@ -59,7 +59,7 @@ static bool read_options(struct marey_sampler_options *wants)
     return true;
 }
 
-/* ---- while it samples ---- */
+/* ---- during sampling ---- */
 
 static marey_sampler *volatile running; /* for the handler; NULL once the sampler is unused */
 

@@ -33,7 +33,7 @@ static const struct cli_option options[] = {
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
-/* ---- where it goes ---- */
+/* ---- output ---- */
 
 /* runs/rank0.json.gz becomes rank0.marey in the current directory. */
 static void default_output(const char *path, char *into, size_t size)
@@ -80,7 +80,7 @@ static marey_status import_into(const char *path, char **files, int n,
     return status;
 }
 
-/* ---- the whole ---- */
+/* ---- the command ---- */
 
 static double now(void)
 {

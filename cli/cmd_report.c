@@ -57,7 +57,7 @@ static const struct cli_option options[] = {
      "threads to read with (default: as many as there are cores)"},
 };
 
-/* ---- what was asked for ---- */
+/* ---- options ---- */
 
 static struct report_choice choice;
 

@@ -127,7 +127,7 @@ static char *joined_options(void)
     return text;
 }
 
-/* ---- the last words ---- */
+/* ---- final messages ---- */
 
 static uint64_t count_events(const marey_recording *recording)
 {

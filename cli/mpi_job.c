@@ -25,7 +25,7 @@ static struct {
     void *status_ignore;
 } mpi;
 
-/* ---- who has started us ---- */
+/* ---- detecting the launcher ---- */
 
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                          "PALS_RANKID"};
@@ -205,7 +205,7 @@ void *mpi_job_receive(uint32_t from, size_t *len)
     return bytes;
 }
 
-/* ---- the same command in all of them ---- */
+/* ---- comparing commands ---- */
 
 static size_t read_command(char *into, size_t size)
 {
@@ -239,7 +239,7 @@ static bool is_one_command(const struct mpi_job *job)
     return are_equal;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole job ---- */
 
 static const char *come_up(struct mpi_job *job)
 {

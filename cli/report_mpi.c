@@ -149,7 +149,7 @@ static char *hand_out(const struct list *list, const struct mpi_job *job, uint32
     return own;
 }
 
-/* ---- every process: its part ---- */
+/* ---- every process: its partial result ---- */
 
 /* Sent before the bytes of a partial result. */
 struct log_faults {
@@ -273,7 +273,7 @@ static void reduce(const struct mpi_job *job, marey_partial *partial, struct log
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the whole report ---- */
 
 /* Threads for this process: its share of the CPU cores that it may use on this machine. */
 static uint32_t threads_of(const struct mpi_job *job, uint32_t wanted)

@@ -30,7 +30,7 @@ bool run_target_abandon(const struct run_target *target);
 /* The program's command line as one string, to be freed; NULL on out of memory. */
 char *run_join_words(char *const *words);
 
-/* ---- run_environment.c: what the program finds in its environment ---- */
+/* ---- run_environment.c: the program's environment ---- */
 
 /* Sets MAREY, MAREY_OPTIONS, MAREY_RUN_ID and, for Python, PYTHONPATH, in our environment. */
 void run_environment_set(const char *recording, const char *options);
@@ -44,7 +44,7 @@ bool run_is_a_later_rank(void);
 #define RUN_ID_MAX 64
 bool run_launch_id(char into[RUN_ID_MAX]);
 
-/* ---- run_preload.c: libraries that go into the program first ---- */
+/* ---- run_preload.c: libraries loaded into the program ---- */
 
 struct run_preload {
     char folder[PATH_MAX - 8]; /* of a symlink created for it; "" for none */

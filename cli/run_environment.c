@@ -106,7 +106,7 @@ bool run_is_a_later_rank(void)
     return rank_of_many() > 0;
 }
 
-/* ---- the way into Python ---- */
+/* ---- loading into Python ---- */
 
 static void prepend_python_path(const char *dir)
 {

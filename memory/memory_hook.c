@@ -32,7 +32,7 @@ static inline int has_next(void)
     return 1;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static __attribute__((noinline)) void tell(const void *block, size_t bytes)
 {

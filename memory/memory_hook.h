@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* ---- memory_next.c: the allocator behind us ---- */
+/* ---- memory_next.c: the underlying allocator ---- */
 
 /* X(name, result, arguments) of the functions that we define; malloc is looked up last. */
 #define NEXT_FUNCTIONS(X)                                                                          \

@@ -6,7 +6,7 @@
 
 struct next next;
 
-/* ---- what is handed out while dlsym() looks ---- */
+/* ---- memory for dlsym() ---- */
 
 static char early[32 << 10] __attribute__((aligned(64)));
 static size_t early_used;
@@ -26,7 +26,7 @@ size_t early_size(const void *block)
     return offset < sizeof early ? sizeof early - offset : 0;
 }
 
-/* ---- finding ---- */
+/* ---- lookup ---- */
 
 void next_find(void)
 {

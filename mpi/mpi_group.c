@@ -141,7 +141,7 @@ static char *text_of(const struct side *local, const struct side *remote)
     return both;
 }
 
-/* ---- meeting one ---- */
+/* ---- first use ---- */
 
 /* The name set by the program before this first call; `maker` if there is none. Open MPI generates some. */
 static const char *given_name(MPI_Comm comm, char name[MPI_NAME_BYTES], const char *maker)
@@ -280,7 +280,7 @@ void mpi_group_forget(MPI_Comm comm)
     pthread_mutex_unlock(&groups.lock);
 }
 
-/* ---- what is recorded ---- */
+/* ---- records ---- */
 
 static struct mpi_name *name_of(const struct mpi_group *group)
 {

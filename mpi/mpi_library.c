@@ -68,14 +68,14 @@ static void find_library(void)
     free(names.text);
 }
 
-/* In the global scope first: a program has copies of the data it uses, and those are the ones that count. */
+/* Searches the global scope first: a program with copy relocations uses its own copies of the data. */
 static void *find(const char *name)
 {
     void *const found = dlsym(RTLD_DEFAULT, name);
     return found != NULL || library.handle == NULL ? found : dlsym(library.handle, name);
 }
 
-/* ---- how it speaks ---- */
+/* ---- ABI ---- */
 
 /* Its handles are addresses of its data. */
 static bool learn_open_mpi(void)
@@ -180,7 +180,7 @@ void *mpi_real_find(struct mpi_slot *slot, const char *name)
     return real;
 }
 
-/* ---- its words ---- */
+/* ---- MPI's own functions ---- */
 
 uintptr_t mpi_word(uintptr_t handle)
 {

@@ -203,7 +203,7 @@ WAIT(Testsome, n, requests, statuses, statuses_ignore, n, some_ended(&w, *n_ende
      (int n, MPI_Request requests[], int *n_ended, int indices[], MPI_Status *statuses),
      (n, requests, n_ended, indices, statuses))
 
-/* ---- requests that are used again and again, or not at all ---- */
+/* ---- persistent requests, and freed ones ---- */
 
 MPI_PLAIN(Start, (void)0, (void)0, (MPI_Request * request), (request))
 MPI_PLAIN(Startall, (void)0, (void)0, (int n, MPI_Request requests[]), (n, requests))

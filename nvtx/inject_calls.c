@@ -6,7 +6,7 @@
 
 #include "inject.h"
 
-/* ---- from what the program says to a site ---- */
+/* ---- from NVTX attributes to a site ---- */
 
 static bool is_recording(void)
 {
@@ -221,7 +221,7 @@ static bool end(uint64_t range, uint64_t *theirs)
     return inject_next_is_there() && inject_next_ended(range, theirs);
 }
 
-/* ---- what NVTX calls: a second tool's, and ours ---- */
+/* ---- functions called by NVTX, for the second tool and us ---- */
 
 /* Functions for a mark and for the start of a range, for an event in a domain; `...` are the second tool's arguments. */
 #define MARK_AND_START(mark_, start_, params, domain_, event_, ...)                                \
@@ -315,7 +315,7 @@ void inject_domain_end(void *handle, uint64_t range)
         INJECT_NEXT(domain_end, inject_next_domain(inject_domain_of(handle)), theirs);
 }
 
-/* ---- the extension for payloads: schemas, and events that are nothing but payloads ---- */
+/* ---- the payload extension: schemas, and events that consist only of payloads ---- */
 
 /* With a second tool, its schema numbers are used everywhere. */
 uint64_t inject_schema_register(void *handle, const struct nvtx_schema *schema)

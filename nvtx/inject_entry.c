@@ -75,7 +75,7 @@ static void ask_next(nvtx_get_table *get_table, nvtx_function **const places[N_S
     __atomic_store_n(&inject_has_next, true, __ATOMIC_RELAXED);
 }
 
-/* ---- us ---- */
+/* ---- our functions ---- */
 
 /* Functions useful only to a second tool are not provided without one. */
 static bool is_of_use(const struct slot *slot)

@@ -74,7 +74,7 @@ void *inject_domain_create_wide(const wchar_t *wide)
     WITH_THEIRS(domain, inject_domain_make(text), domain_create_wide, wide)
 }
 
-/* ---- what only a second tool has a use for ---- */
+/* ---- functions only for a second tool ---- */
 
 #define ONLY_THEIRS(name, type)                                                                      \
     void *inject_##name(void *handle, type attributes)                                               \

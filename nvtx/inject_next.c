@@ -11,7 +11,7 @@
 struct inject_next inject_next;
 bool inject_has_next;
 
-/* ---- where it is ---- */
+/* ---- loading ---- */
 
 /* A library that cannot be loaded is reported once and ignored. */
 static void *open_library(const char *path)

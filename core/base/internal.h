@@ -40,7 +40,7 @@ struct stat;
 #define MAREY__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MAREY__COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- failures: remember one sentence for this thread and return `status` ---- */
+/* ---- failures: store one message for this thread and return `status` ---- */
 MAREY_PRIVATE_API marey_status marey__fail(marey_status status, const char *fmt, ...)
     MAREY_PRINTF(2, 3);
 /* MAREY_EIO (MAREY_ENOMEM for ENOMEM) with "cannot FMT: strerror(errno)". Start `fmt` with a verb: "open %s". */
@@ -55,7 +55,7 @@ MAREY_PRIVATE_API marey_status marey__no_memory(void);
             return marey__no_memory();                                                             \
     } while (0)
 
-/* ---- sentences to the user: each different one once, to the sink (stderr unless the host replaced it) ---- */
+/* ---- messages to the user: each different one once, to the sink (stderr unless the host replaced it) ---- */
 MAREY_PRIVATE_API void marey__say(const char *fmt, ...) MAREY_PRINTF(1, 2);
 /* The same for messages a user must see (a recording that stopped): no limit on their number, but not twice in a row. */
 MAREY_PRIVATE_API void marey__say_always(const char *fmt, ...) MAREY_PRINTF(1, 2);
@@ -65,7 +65,7 @@ void marey__say_suppressed(void);
 /* Call in a forked child: another thread of the parent may have held the lock. */
 void marey__say_after_fork(void);
 
-/* ---- memory: malloc and friends, with a way for tests to fail the n-th ---- */
+/* ---- memory: malloc and friends, with fault injection for tests ---- */
 MAREY_PRIVATE_API void *marey__alloc(size_t size) __attribute__((malloc, alloc_size(1)));
 /* For large memory that is filled at once: huge pages save most page faults. */
 MAREY_PRIVATE_API void *marey__alloc_large(size_t size) __attribute__((malloc, alloc_size(1)));
@@ -161,7 +161,7 @@ MAREY_PRIVATE_API int marey__compare_f64(const void *a, const void *b);
         return name##_order(a, b) < 0;                                                             \
     }
 
-/* ---- a growing byte buffer; running out of memory sets `failed` and later puts do nothing ---- */
+/* ---- a growing byte buffer; out of memory sets `failed` and later puts do nothing ---- */
 struct marey__buf {
     char *data;
     size_t len, cap;
@@ -236,7 +236,7 @@ static inline const char *marey__base_name(const char *path)
 /* ---- CRC-32C (Castagnoli), the running value starting from 0 ---- */
 MAREY_PRIVATE_API uint32_t marey__crc32c(uint32_t crc, const void *bytes, size_t len);
 
-/* ---- /proc and its like: bytes from outside. `text` need not end in a NUL ---- */
+/* ---- /proc and similar foreign text. `text` need not be NUL-terminated ---- */
 /* Reads up to size - 1 bytes of a file into `out`, NUL-terminated. Returns the length, 0 if the file cannot be read. */
 MAREY_PRIVATE_API size_t marey__read_text(const char *path, char *out, size_t size);
 /* Parses the decimal number at the start of `text`, saturating at UINT64_MAX. Returns false if there is none. */
@@ -507,7 +507,7 @@ MAREY_PRIVATE_API void *marey__arena_take(struct marey__arena *arena, size_t siz
 MAREY_PRIVATE_API char *marey__arena_text(struct marey__arena *arena, const char *text, size_t len);
 MAREY_PRIVATE_API void marey__arena_fini(struct marey__arena *arena);
 
-/* ---- names.c: texts to numbers from 0 ---- */
+/* ---- names.c: strings to numbers from 0 ---- */
 
 struct marey__name {
     const char *text; /* lent */
@@ -648,7 +648,7 @@ static inline bool marey__sketch_add_known(struct marey__sketch *sketch, uint64_
     return true;
 }
 
-/* ---- text_units.c: numbers as people read them ---- */
+/* ---- text_units.c: numbers for display ---- */
 
 /* Three significant digits and a unit: "1.23 ms". With `unit` ("ns", "us", "ms", "s") the number in it, without unit. */
 MAREY_PRIVATE_API void marey__text_duration(struct marey__buf *buf, double ns, const char *unit);

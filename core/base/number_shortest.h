@@ -71,7 +71,7 @@ static inline struct marey__decimal_digits shortest(uint64_t c, int32_t q, bool 
     return choose(low, times(power, (4 * c) << shift), high, k);
 }
 
-/* ---- the same of float32, with fewer bits of everything ---- */
+/* ---- the same for float32, with fewer bits ---- */
 
 static inline uint32_t times_f32(uint64_t power, uint32_t x)
 {

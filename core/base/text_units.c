@@ -135,7 +135,7 @@ const char *marey_text_number(double value, enum marey_unit unit, char *into, si
     return into;
 }
 
-/* ---- texts from outside ---- */
+/* ---- foreign strings ---- */
 
 static bool is_continuation(char c)
 {

@@ -218,7 +218,7 @@ static marey_status hold(marey__byte_source *source)
     return MAREY_OK;
 }
 
-/* ---- what others call ---- */
+/* ---- public functions ---- */
 
 /* Reads the first bytes and detects the format. */
 static marey_status prepare(marey__byte_source *source)

@@ -209,7 +209,7 @@ float marey__number_read_f32(const char *p)
     return is_negative ? -value : value;
 }
 
-/* ---- numbers as careless programs write them: 007, .5, 1., +1 ---- */
+/* ---- numbers in sloppy notation: 007, .5, 1., +1 ---- */
 
 /* `digits` times ten to the power of `exponent`. */
 struct decimal {

@@ -128,7 +128,7 @@ const struct marey__elf_symbol *marey__elf_symbol_at(const struct marey__elf_sym
     return NULL;
 }
 
-/* ---- single things ---- */
+/* ---- single symbols and sections ---- */
 
 static bool find_in(const struct marey__elf *elf, const Elf64_Shdr *table, const Elf64_Shdr *texts,
                     const char *name, uint64_t *value)

@@ -45,7 +45,7 @@ uint64_t marey__bytes_total(const marey__byte_source *source);
 /* For tests: return at most `n` bytes per call from now on; 0: whole pieces. */
 void marey__bytes_cut(marey__byte_source *source, size_t n);
 
-/* ---- compress_isal.c or compress_zlib.c: gzip and zlib streams decompressed, one member at a time ---- */
+/* ---- compress_isal.c or compress_zlib.c: decompressing gzip and zlib streams, one member at a time ---- */
 
 typedef struct marey__inflate marey__inflate;
 

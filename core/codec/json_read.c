@@ -533,7 +533,7 @@ bool marey__json_read_flag(struct marey__json *json)
     return is_set;
 }
 
-/* ---- skipping: strings are stepped over and brackets counted, in a window that need not grow ---- */
+/* ---- skipping: steps over strings and counts brackets, in a window that need not grow ---- */
 
 /* Skips to the bracket that closes `n_open` of them, within the window; true if it was consumed. */
 static bool skip_brackets(struct marey__json *json, uint64_t *n_open)

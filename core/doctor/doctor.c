@@ -96,7 +96,7 @@ static void find_directory(const char *path, char *out, size_t size)
         snprintf(out, size, "%s", real);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole report ---- */
 
 static const struct {
     const char *name;

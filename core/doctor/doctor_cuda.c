@@ -318,7 +318,7 @@ static void report_devices(struct marey__doctor *doctor, const struct marey__pro
                           reason != NULL ? reason : "none: there is no driver to ask");
 }
 
-/* ---- in the parent: others who trace ---- */
+/* ---- in the parent: other tracing tools ---- */
 
 static void report_nsys(struct marey__doctor *doctor)
 {

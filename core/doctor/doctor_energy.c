@@ -210,7 +210,7 @@ static bool report_gpu(struct marey__doctor *doctor, unsigned device)
     return true;
 }
 
-/* ---- processors ---- */
+/* ---- CPUs ---- */
 
 struct zone {
     char path[PATH_MAX], name[64];

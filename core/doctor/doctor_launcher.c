@@ -55,7 +55,7 @@ void marey__doctor_launcher(struct marey__doctor *doctor)
             "%s", marey_last_error());
 }
 
-/* ---- NVTX: whether this build has it, and whether a tool listens ---- */
+/* ---- NVTX: whether this build has it, and whether a tool is attached ---- */
 
 static void report_injection(struct marey__doctor *doctor)
 {

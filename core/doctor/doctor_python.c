@@ -22,7 +22,7 @@ static const char script[] =
     "except Exception:\n"
     "    say('error', sys.exc_info()[1])\n";
 
-/* ---- asking ---- */
+/* ---- querying interpreters ---- */
 
 static int ask(void *ctx, int fd)
 {
@@ -72,7 +72,7 @@ void marey__pythons_ask(struct marey__doctor *doctor)
         doctor->n_pythons = 1;
 }
 
-/* ---- telling ---- */
+/* ---- findings ---- */
 
 bool marey__python_is_too_old(const struct marey__python *python)
 {
@@ -129,7 +129,7 @@ void marey__doctor_python(struct marey__doctor *doctor)
             marey_library_path());
 }
 
-/* ---- the folder with our sitecustomize.py, through which `marey run` enters Python, and the package beside it ---- */
+/* ---- the folder with our sitecustomize.py, used by `marey run`, and the package beside it ---- */
 
 /* Relative to libmarey's directory. */
 static const struct layout {

@@ -24,7 +24,7 @@ enum {
     MS_NS = 1000000
 };
 
-/* ---- a Python of ours ---- */
+/* ---- a Python started for the test ---- */
 
 static int be_python(void *ctx, int fd)
 {
@@ -126,7 +126,7 @@ static void report_python(struct marey__doctor *doctor, const struct marey__pyth
     marey__probe_wait(probe, 1, marey__clock_ns(CLOCK_MONOTONIC) + 1000 * (uint64_t)MS_NS);
 }
 
-/* ---- those that run ---- */
+/* ---- running Pythons ---- */
 
 static bool is_python_named(const char *pid)
 {

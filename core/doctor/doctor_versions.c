@@ -91,7 +91,7 @@ static void search_cache(struct marey__doctor *doctor, struct copies *copies)
         note_copy(copies, path, "the loader's cache");
 }
 
-/* ---- telling ---- */
+/* ---- findings ---- */
 
 /* In a child, where it is harmless: a second copy stays off. */
 static int ask_version(void *ctx, int fd)

@@ -169,7 +169,7 @@ void marey__cupti_report(struct marey__doctor *doctor, const struct marey__probe
 /* RAPL counters below `folder`, /sys/class/powercap. */
 void marey__rapl_report(struct marey__doctor *doctor, const char *folder);
 
-/* ---- doctor_energy.c: how often a counter gets a new value ---- */
+/* ---- doctor_energy.c: how often a counter updates ---- */
 
 enum { MAREY__PULSE_GAPS = 64 };
 

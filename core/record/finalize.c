@@ -123,7 +123,7 @@ static bool survey_log(struct survey *s, int fd, bool all)
     return is_log;
 }
 
-/* ---- whether the owner lives ---- */
+/* ---- whether the owner is alive ---- */
 
 /* Whether process `pid` has the pool mapped; true if /proc does not permit to read that. */
 static bool maps_pool(int64_t pid, const char *pool_path, ino_t inode)
@@ -165,7 +165,7 @@ static bool owner_is_dead(const struct survey *s, int log_fd, const char *pool_p
     return flock(log_fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* ---- the pool of the dead ---- */
+/* ---- the pool of a dead process ---- */
 
 struct dead_pool {
     const struct marey__pool_head *head;

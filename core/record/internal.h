@@ -132,7 +132,7 @@ uint64_t marey__intern_n_other(void);
 typedef bool marey__site_listener(const struct marey__site *site);
 bool marey__intern_listen(marey__site_listener *listener);
 
-/* ---- handle.c: numbers that are the same in every process ---- */
+/* ---- handle.c: numbers for names, equal in every process ---- */
 
 /* The handle of `name` (copied), registered from now on. 1 to 2^63-1. */
 uint64_t marey__handle_of(const char *name, size_t len);
@@ -234,7 +234,7 @@ void marey__stacks_visit(marey__stack_visitor *visit, void *ctx);
 void marey__stacks_before_fork(void);
 void marey__stacks_after_fork(bool in_child);
 
-/* ---- what a recording is opened with (switchboard/options.c fills it) ---- */
+/* ---- settings of a recording (filled by switchboard/options.c) ---- */
 
 enum marey__pool_place {
     MAREY__POOL_AUTO,
@@ -263,7 +263,7 @@ struct marey__settings {
     uint64_t of_instruments[MAREY__INSTRUMENT_SETTINGS_BYTES / 8];
 };
 
-/* ---- identity.c: who this process is ---- */
+/* ---- identity.c: identity of this process ---- */
 
 /* The launcher's variables, -1 for unset, and which variables they came from. */
 struct marey__launch {
@@ -289,7 +289,7 @@ uint64_t marey__identity_pid_namespace(void);
 /* The version of marey, and the identity of process and machine, for the start of a log. */
 MAREY_PRIVATE_API void marey__identity_describe(struct marey__buf *texts);
 
-/* ---- machine.c: what its figures depend on; texts of the log ---- */
+/* ---- machine.c: properties of the machine, for the log ---- */
 void marey__machine_describe(struct marey__buf *texts);
 /* The current values of CUDA's variables about visible devices. */
 void marey__machine_describe_devices(struct marey__buf *texts);
@@ -536,7 +536,7 @@ void marey__lane_store_record(struct marey__lane *lane, uint64_t tick, enum mare
 void marey__lane_register(struct marey__lane *lane);
 void marey__lane_retire(struct marey__lane *lane); /* queues its chunk and frees it */
 
-/* ---- side_lane.c: a lane that does not belong to a thread, such as a stream's; its records carry their own ticks ---- */
+/* ---- side_lane.c: a lane that belongs to no thread, such as a stream's; its records carry their own ticks ---- */
 
 /* `name` is copied and truncated to 15 bytes. NULL on out of memory. A forked child must forget its side lanes. */
 struct marey__lane *marey__side_lane_open(enum marey_lane_kind kind, int64_t tid, const char *name);
@@ -555,7 +555,7 @@ enum { MAREY__THREAD_NAME_MAX = 64 };
 size_t marey__thread_name(int64_t tid, char into[MAREY__THREAD_NAME_MAX]);
 void marey__thread_names_after_fork(void);
 
-/* ---- flush.c: the thread that writes ---- */
+/* ---- flush.c: the flush thread ---- */
 
 void marey__flush_start(void);
 /* Ends the thread and waits for it. */
@@ -576,7 +576,7 @@ void marey__flush_before_fork(void);
 /* Whether the child's copy of the thread's data is consistent. */
 bool marey__flush_after_fork(bool in_child);
 
-/* ---- finalize.c: logs of dead processes are completed from their pools ---- */
+/* ---- finalize.c: completes logs of dead processes from their pools ---- */
 
 /* Called with path and name of each finalized file of a recording: removes leftovers of a killed process. */
 typedef void marey__finalize_cleaner(const char *path, const char *name);

@@ -193,7 +193,7 @@ void marey__lane_join(struct marey__lane *lane)
     lane->pos = NULL;
 }
 
-/* ---- the slow way ---- */
+/* ---- the slow path ---- */
 
 static bool is_open(void)
 {

@@ -98,7 +98,7 @@ static bool write_parts(int fd, struct iovec *parts, int n)
     return true;
 }
 
-/* ---- the file may be gone ---- */
+/* ---- the file may be deleted or its descriptor closed ---- */
 
 static bool copy_whole_blocks(const struct marey__log *log, int to)
 {

@@ -115,7 +115,7 @@ const void *marey__pack_words(marey__packer *p, const uint64_t *words, size_t n,
     return p->packed;
 }
 
-/* ---- what a chunk holds ---- */
+/* ---- content of a chunk ---- */
 
 /* Acquire: pairs with the release in marey__lane_store(). */
 static inline uint64_t load_word(const uint64_t *word)

@@ -34,7 +34,7 @@ static void switch_off(void)
                        __ATOMIC_RELEASE);
 }
 
-/* ---- sites go to the log as they are born ---- */
+/* ---- sites are written to the log as they are created ---- */
 
 static marey_status write_sites(void)
 {
@@ -392,7 +392,7 @@ bool marey__record_is_foreign(void)
            record->owner != getpid();
 }
 
-/* ---- accidents ---- */
+/* ---- failures ---- */
 
 void marey__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick)
 {

@@ -55,7 +55,7 @@ static void read_faults(struct marey__usage *out)
     out->n_switches_involuntary = (uint64_t)r.ru_nivcsw;
 }
 
-/* ---- both ends ---- */
+/* ---- reading at both ends ---- */
 
 static void read_files(uint32_t mask, struct marey__usage *out)
 {
@@ -130,7 +130,7 @@ void marey__usage_merge(struct marey__usage *sum, const struct marey__usage *oth
     memcpy(sum, into, sizeof into);
 }
 
-/* ---- what can be read here ---- */
+/* ---- available counters ---- */
 
 /* Whether /proc exists and is that of our pid namespace, so that its pids are ours. */
 static bool has_own_proc(void)

@@ -31,7 +31,7 @@
 #include "record/internal.h"
 
 #define SETTLE_NS 200000000u /* after this time a pid has a process or never will */
-#define STATS_NS 10000000u   /* a tick: so long may a grandchild that came and went go unnoticed */
+#define STATS_NS 10000000u   /* one tick: a grandchild may start and end unnoticed in it */
 
 enum {
     MAX_PROBES = 16384, /* pids probed one by one; beyond that, scanning /proc is cheaper */
@@ -95,7 +95,7 @@ static bool is_kernels_own(const char *path)
     return statfs(path, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* ---- who is in the tree ---- */
+/* ---- members of the tree ---- */
 
 static struct process *find(uint64_t pid)
 {
@@ -231,7 +231,7 @@ static bool find_new(void)
     return is_doubtful;
 }
 
-/* ---- what they have used ---- */
+/* ---- their CPU time ---- */
 
 static uint64_t ended_children_ns(const struct process *p)
 {

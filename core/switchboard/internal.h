@@ -141,7 +141,7 @@ marey_driver marey__iteration_driver(void);
 /* Notifies subscribers that the n-th uncounted step has ended. */
 void marey__iteration_tell_step(uint64_t n);
 
-/* ---- steps.c: training steps of a program that counts none ---- */
+/* ---- steps.c: training steps of a program that does not count them ---- */
 
 enum marey__step_source { MAREY__STEPS_NONE, MAREY__STEPS_UPDATES, MAREY__STEPS_BATCHES };
 enum { MAREY__STEP_PARTS = 16 };

@@ -337,7 +337,7 @@ void marey_phase(marey_id name)
         PUT(PHASE, name);
 }
 
-/* ---- who works by iterations ---- */
+/* ---- subscribers ---- */
 
 bool marey__iteration_subscribe(const struct marey__iteration_subscriber *subscriber)
 {
@@ -365,7 +365,7 @@ void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subs
             counter.subscribers[i] = NULL;
 }
 
-/* ---- forgetting, forks, options ---- */
+/* ---- reset, forks, options ---- */
 
 /* Resets everything but the subscribers. Caller holds the lock. */
 static void forget(void)
@@ -397,7 +397,7 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&counter.lock);
 }
 
-/* ---- what the switchboard calls ---- */
+/* ---- instrument callbacks ---- */
 
 struct iteration_settings {
     uint32_t given; /* not 0: `warmup` was given */

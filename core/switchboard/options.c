@@ -171,7 +171,7 @@ static const struct marey__option own_options[] = {
      MAREY__OPTION_PARSED, .parse = set_range_order},
 };
 
-/* ---- all tables, one after the other ---- */
+/* ---- all tables, concatenated ---- */
 
 /* The `i`-th table, with its settings inside `s` (may be NULL); false past the last. */
 static bool table_at(size_t i, struct marey__settings *s, const struct marey__option **options,

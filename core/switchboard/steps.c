@@ -217,7 +217,7 @@ int marey_auto_is_on(void)
     return __atomic_load_n(&steps.is_on, __ATOMIC_RELAXED);
 }
 
-/* ---- what the switchboard calls ---- */
+/* ---- instrument callbacks ---- */
 
 static void forget(void)
 {

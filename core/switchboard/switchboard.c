@@ -10,7 +10,7 @@
 #include "record/internal.h"
 #include "switchboard/internal.h"
 
-/* On a page of its own, which the kernel replaces by zeros in a child: however a child is made, it starts off. */
+/* On a separate page, which the kernel zeroes in a child: however a child is created, it starts off. */
 __attribute__((aligned(4096))) uint32_t marey_switch[1024];
 
 static struct marey__record *const record = &marey__record;

@@ -35,8 +35,8 @@ MAREY_BEGIN_C
 enum marey_verdict {
     MAREY_UNSURE = 0, /* too noisy, or too little data */
     MAREY_SAME,       /* no difference found: the interval contains 0 and is narrow */
-    MAREY_FASTER,     /* the whole interval lies below 0 */
-    MAREY_SLOWER,     /* the whole interval lies above 0 */
+    MAREY_FASTER,     /* the whole interval is below 0 */
+    MAREY_SLOWER,     /* the whole interval is above 0 */
 };
 /* "unsure", "same", "faster", "slower". */
 MAREY_API const char *marey_verdict_name(enum marey_verdict verdict);

@@ -86,7 +86,7 @@ static inline MAREY_WARN_UNUSED marey_status marey_nvtx_pop_id(marey_id id)
     return MAREY_UNLIKELY(marey_nvtx_is_enabled()) ? marey_nvtx_pop_id_on(id) : MAREY_OK;
 }
 
-/* ---- handles, for compiled code that stores a number: equal names have equal handles in every process ---- */
+/* ---- handles, numbers that compiled code can store: equal names have equal handles in every process ---- */
 
 /* Register `name` (`len` bytes, copied). Never 0. */
 MAREY_API uint64_t marey_nvtx_register(const char *name, size_t len);

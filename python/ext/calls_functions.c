@@ -80,7 +80,7 @@ void calls_table_remove(struct calls_table *table, const void *key)
     table->n_used--;
 }
 
-/* ---- code objects that go ---- */
+/* ---- freed code objects ---- */
 
 static struct calls_profile *all_profiles;
 static Py_ssize_t extra_index = -1; /* of our extra data in code objects */
@@ -253,7 +253,7 @@ uint32_t calls_function_of_code(struct calls_profile *profile, PyObject *code, P
     return number;
 }
 
-/* ---- built-in functions: named as cProfile names them ---- */
+/* ---- built-in functions, named as in cProfile ---- */
 
 /* A function may have no name. */
 static const char *own_name(const PyMethodDef *method)

@@ -173,7 +173,7 @@ static uint32_t sign(struct calls_profile *profile, uint32_t function, const str
     return signature;
 }
 
-/* ---- what the sources call ---- */
+/* ---- called by the sources ---- */
 
 /* The program's clock and formatters are not counted. */
 static bool is_ours(void)

@@ -5,7 +5,7 @@
 
 #define SELF(object) ((struct calls_profile *)(object))
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 /* Only the main interpreter has profiles: their shared state is per process. */
 static bool is_main(void)
@@ -242,7 +242,7 @@ EXT_TYPE(calls_profiler_spec, "marey._native.Profiler", struct calls_profile,
          {Py_tp_traverse, profile_traverse}, {Py_tp_clear, profile_clear_references},
          {Py_tp_methods, profile_methods})
 
-/* ---- the end of the interpreter, and forks ---- */
+/* ---- interpreter exit, and forks ---- */
 
 static PyObject *end_calls(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {

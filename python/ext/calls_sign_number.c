@@ -148,7 +148,7 @@ static void function_meet(struct calls_function *function,
     function->flags = flags;
 }
 
-/* ---- at first sight ---- */
+/* ---- new signatures ---- */
 
 static uint32_t most_of(const struct calls_signer *signer)
 {

@@ -29,7 +29,7 @@ PyTypeObject *calls_base_in_c(PyTypeObject *type, const char *name)
     return NULL;
 }
 
-/* ---- what a type is ---- */
+/* ---- reading a type ---- */
 
 PyObject *calls_imported(const char *module, const char *name)
 {
@@ -185,7 +185,7 @@ static PyObject *watch(struct calls_signer *signer, PyTypeObject *type)
     return callback != NULL ? PyWeakref_NewRef((PyObject *)type, callback) : NULL;
 }
 
-/* ---- meeting a type ---- */
+/* ---- adding a type ---- */
 
 /* Adds an entry for a new type; 0 on failure. */
 static uint32_t type_add(struct calls_signer *signer, PyTypeObject *type)

@@ -178,7 +178,7 @@ static void put_container(struct calls_put *put, enum calls_kind kind, PyObject 
     }
 }
 
-/* ---- what has a name ---- */
+/* ---- values with a name ---- */
 
 static uint32_t text_of(struct calls_signer *signer, PyObject *str)
 {

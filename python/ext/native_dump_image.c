@@ -66,7 +66,7 @@ static int range_of(PyObject *options, struct marey_image_options *out)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* ---- what is drawn ---- */
+/* ---- drawings ---- */
 
 /*
  * Rows of numbers, at least `least` each: those of a box or point, then the index of its image (0), then its color

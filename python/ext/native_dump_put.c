@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- tensors that were handed over ---- */
+/* ---- tensors whose ownership was passed ---- */
 
 /*
  * The dumper's threads release objects without the GIL, possibly during interpreter shutdown: they put them here, and
@@ -248,7 +248,7 @@ static PyObject *dump_put(PyObject *module, PyObject *const *args, Py_ssize_t na
     return result;
 }
 
-/* ---- the short way ---- */
+/* ---- the fast path ---- */
 
 /* Splits a path into its levels without copying. False if there are too many. */
 static int split_path(const char *path, Py_ssize_t len, struct parts *parts)
@@ -339,7 +339,7 @@ static PyObject *dump_put_value(PyObject *module, PyObject *args)
     return result;
 }
 
-/* ---- looking at what waits ---- */
+/* ---- pending values ---- */
 
 struct search {
     int nan, inf;

@@ -27,7 +27,7 @@
 
 enum { SMALL = 512 }; /* limit in bytes for Python's own arenas */
 
-/* ---- what a thread runs ---- */
+/* ---- a thread's stack ---- */
 
 #if PY_VERSION_HEX >= 0x030b0000 && HAS_FRAMES
 

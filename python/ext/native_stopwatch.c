@@ -230,7 +230,7 @@ static PyObject *stopwatch_reset(PyObject *self, PyObject *unused)
 EXT_ACTION(stopwatch_clear, marey_stopwatch_reset())
 EXT_PROPERTY(stopwatch_is_enabled, PyBool_FromLong(marey_stopwatch_is_enabled()))
 
-/* ---- what is measured besides time ---- */
+/* ---- resource usage ---- */
 
 static const struct {
     const char *name;

@@ -42,7 +42,7 @@ static PyObject *compare_pairs(PyObject *module, PyObject *args)
                          change.low_percent, change.high_percent, change.a, change.b, change.reason);
 }
 
-/* ---- what can be measured here ---- */
+/* ---- doctor ---- */
 
 /* The findings as a Table and as text, and whether a recording could be made. */
 static PyObject *doctor(PyObject *module, PyObject *args)
@@ -71,7 +71,7 @@ static PyObject *doctor(PyObject *module, PyObject *args)
     return NULL;
 }
 
-/* ---- what waits in the dumper against an earlier dump ---- */
+/* ---- pending values of the dumper against an earlier dump ---- */
 
 /* As text; None if nothing differs. */
 static PyObject *diff_pending(PyObject *module, PyObject *args)
@@ -110,7 +110,7 @@ static PyObject *diff_pending(PyObject *module, PyObject *args)
     return result;
 }
 
-/* ---- files of other tools into a recording ---- */
+/* ---- import ---- */
 
 static PyObject *import_files(const struct tools_state *state, const char *const *paths, size_t n,
                               const char *into, const char *format)

@@ -104,7 +104,7 @@ static PyObject *report_page(PyObject *self, PyObject *args)
     return tools_result(tools_state_of(self), marey_page_compare(report_of(self), title, fd));
 }
 
-/* ---- of paths ---- */
+/* ---- reports of paths ---- */
 
 struct conversion {
     PyObject *call;        /* of (command, from, csv) */

@@ -22,7 +22,7 @@ bool marey__calls_spend(struct marey_calls *calls, size_t bytes, bool must)
     return false;
 }
 
-/* ---- the recording: differences, written by the flush thread some seconds apart and at stop ---- */
+/* ---- the recording: differences, written by the flush thread every few seconds and at stop ---- */
 
 struct calls_settings {
     bool is_wanted, builtins;
@@ -135,7 +135,7 @@ static void record_stop(void)
         write_now();
 }
 
-/* ---- what options ask for ---- */
+/* ---- options ---- */
 
 static void record_configure(const struct marey__settings *s)
 {

@@ -80,7 +80,7 @@ static void maybe_next(struct writer *w)
     begin_block(w);
 }
 
-/* ---- what nodes need; the profile's lock is held ---- */
+/* ---- definitions; caller holds the profile's lock ---- */
 
 static void put_functions(struct writer *w, size_t from)
 {

@@ -64,7 +64,7 @@ static void count(uint64_t *what)
     ++*what;
 }
 
-/* ---- where a span may be put ---- */
+/* ---- where a span may be recorded ---- */
 
 static uint64_t *reason_of(int error)
 {
@@ -86,7 +86,7 @@ static void *usable_context(const struct marey__driver *driver, void *stream)
     return error == 0 ? ctx : NULL;
 }
 
-/* ---- spans, taken and given back ---- */
+/* ---- allocating and freeing spans ---- */
 
 /* Caller holds the lock. -1 if there are too many. */
 static int context_number(void *ctx)

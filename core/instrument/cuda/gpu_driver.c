@@ -119,7 +119,7 @@ int marey__driver_sync(void *ctx)
     return error;
 }
 
-/* ---- whether there is one ---- */
+/* ---- availability ---- */
 
 static bool can_open(int flags)
 {

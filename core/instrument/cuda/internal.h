@@ -83,7 +83,7 @@ MAREY_WARN_UNUSED marey_status marey__gpu_copy_fetch(struct marey__gpu_copy *cop
 void marey__gpu_copy_trim(void);
 void marey__gpu_copy_after_fork(void);
 
-/* ---- gpu_driver.c: the functions of the driver library; handles are pointers, results 0 or an error's number ---- */
+/* ---- gpu_driver.c: the functions of the driver library; handles are pointers, results 0 or an error number ---- */
 
 enum {
     MAREY__CUDA_NOT_INITIALIZED = 3,

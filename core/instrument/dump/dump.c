@@ -193,7 +193,7 @@ marey_status marey_dump_add_on(const char *path, const struct marey_tensor *tens
                              &(struct marey_dump_value){.kind = MAREY_DUMP_TENSOR, .tensor = *tensor});
 }
 
-/* ---- what waits ---- */
+/* ---- pending values ---- */
 
 /* Waits until nobody visits the current step. Caller holds the lock, which is released meanwhile. */
 static void wait_for_visitors(void)

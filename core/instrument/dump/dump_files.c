@@ -78,7 +78,7 @@ marey_status marey__dump_open_below(const char *dir, const char *below, struct m
                : marey__fail_errno("open the folder %s of the dump", dir);
 }
 
-/* ---- a file that gets its name when it is whole ---- */
+/* ---- a file that gets its name when it is complete ---- */
 
 static void note_errno(struct marey__dump_file *file, const char *verb)
 {
@@ -157,7 +157,7 @@ marey_status marey__dump_file_end(struct marey__dump_file *file, bool keep)
     return st;
 }
 
-/* ---- who writes here ---- */
+/* ---- claiming a folder ---- */
 
 /* Opens and locks; -1 with `*is_taken` if another process has it, or without on another failure. */
 static int try_claim(int folder, const char *name, bool *is_taken)
@@ -223,7 +223,7 @@ void marey__dump_claim_forget(struct marey__dump_claim *claim)
     *claim = (struct marey__dump_claim){0};
 }
 
-/* ---- what an earlier run left ---- */
+/* ---- files of an earlier run ---- */
 
 DIR *marey__dump_list_folder(int folder, const char *name)
 {

@@ -4,7 +4,7 @@
 
 #include "instrument/dump/internal.h"
 
-/* ---- options of images, which are lent for the call that adds a value ---- */
+/* ---- image options, which are lent for the call that adds a value ---- */
 
 static void *duplicate(const void *bytes, size_t len, bool *ok)
 {
@@ -57,7 +57,7 @@ static marey_status copy_image_options(const struct marey_image_options *options
     return MAREY_OK;
 }
 
-/* ---- what is copied beside the data: one allocation holds it all ---- */
+/* ---- copies besides the data, in one allocation ---- */
 
 static bool is_literal(const char *text, size_t len)
 {

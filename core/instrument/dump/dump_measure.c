@@ -29,7 +29,7 @@ void marey__dump_measure_fini(struct marey__dump_measure *measure)
     *measure = (struct marey__dump_measure){0};
 }
 
-/* ---- beside the writer ---- */
+/* ---- in parallel to the writer ---- */
 
 /* Caller holds the lock, which is released meanwhile. */
 static void measure_item(struct marey__dump_item *item)

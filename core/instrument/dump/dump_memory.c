@@ -86,7 +86,7 @@ static void leave(struct piece *piece)
         marey__free(piece->begin);
 }
 
-/* ---- small ones; in front of each is its slab ---- */
+/* ---- small copies, each preceded by its slab's address ---- */
 
 static size_t small_size(size_t size)
 {
@@ -195,7 +195,7 @@ void marey__dump_spill_give(void *bytes, size_t size)
         munmap(bytes, size);
 }
 
-/* ---- what is kept ---- */
+/* ---- kept memory ---- */
 
 void marey__dump_memory_keep(size_t limit)
 {

@@ -94,7 +94,7 @@ static marey_status save_bytes(struct side *s, const char *suffix)
     return s->item->value.type == MAREY_DUMP_BINARY ? save_meta(s, &meta) : MAREY_OK;
 }
 
-/* ---- images: libmarey-tools makes them, which is opened with the first one and stays ---- */
+/* ---- images: made by libmarey-tools, which is opened for the first one and stays loaded ---- */
 
 static struct {
     pthread_mutex_t lock; /* guards the search */

@@ -238,7 +238,7 @@ marey_status marey_dump_disable(void)
     return disable(0);
 }
 
-/* ---- what the switchboard calls ---- */
+/* ---- instrument callbacks ---- */
 
 static const struct marey__instrument instrument;
 

@@ -26,7 +26,7 @@
 #include <marey/dump.h>
 #include <marey/image.h>
 
-/* ---- dump_tree.c: paths, and what is where ---- */
+/* ---- dump_tree.c: paths and nodes ---- */
 
 enum marey__node_kind { MAREY__NODE_DICT, MAREY__NODE_LIST, MAREY__NODE_LEAF };
 enum { MAREY__NO_NODE = UINT32_MAX };

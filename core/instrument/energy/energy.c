@@ -361,7 +361,7 @@ void marey__energy_stop_at_exit(void)
         atexit(stop);
 }
 
-/* ---- what the switchboard calls ---- */
+/* ---- instrument callbacks ---- */
 
 static const struct marey__option options[] = {
     {"energy", "0|1", "0", "records energy, power and utilization", MAREY__OPTION_BOOL,
@@ -420,7 +420,7 @@ __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
     marey__finalize_add_cleaner(marey__energy_lock_clean);
 }
 
-/* ---- measuring others ---- */
+/* ---- measuring for another program ---- */
 
 marey_status marey_energy_start(const char *path, const char *text)
 {

@@ -56,7 +56,7 @@ bool marey__energy_gpu_reads(const struct marey__energy_gpu *gpu, enum marey__en
     return !gpu->is_lost && gpu->values[what].missing[0] == '\0';
 }
 
-/* ---- what fails ---- */
+/* ---- failures ---- */
 
 static void miss(struct marey__energy_gpu *gpu, enum marey__energy_read what, int error)
 {
@@ -216,7 +216,7 @@ void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns)
         put_at(gpu, MAREY__READ_ENERGY, middle, gpu->count.joules);
 }
 
-/* ---- what changes slowly ---- */
+/* ---- slowly changing quantities ---- */
 
 static int read_state(const struct marey__energy_gpu *gpu, enum marey__energy_read what, double *out)
 {
@@ -254,7 +254,7 @@ void marey__energy_gpu_state(struct marey__energy_gpu *gpu)
     }
 }
 
-/* ---- in words ---- */
+/* ---- description ---- */
 
 static double seconds(uint64_t ns)
 {

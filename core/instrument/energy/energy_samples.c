@@ -131,7 +131,7 @@ void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz)
         ring->is_used = is_enough(ring, hz != 0 ? hz : LEAST_HZ);
 }
 
-/* ---- and all others ---- */
+/* ---- later reads ---- */
 
 /* Where samples are denser than requested: takes those nearest to the period. */
 static bool is_wanted(struct marey__power_ring *ring, unsigned long long stamp_us)

@@ -82,7 +82,7 @@ bool marey__pace_can_afford(const struct marey__energy_session *s, enum marey__d
     return spent_ns + due->cost_ns * s->n_gpus <= allowed_ns / 100 * 85;
 }
 
-/* ---- readings, and what they take ---- */
+/* ---- readings, and their cost ---- */
 
 static void read_one_power(struct marey__energy_gpu *gpu)
 {

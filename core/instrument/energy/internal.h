@@ -24,7 +24,7 @@
 #include "switchboard/internal.h"
 #include <marey/energy.h>
 
-/* ---- nvml.c; the few types of NVIDIA's are declared here ---- */
+/* ---- nvml.c; the few NVIDIA types are declared here ---- */
 
 enum {
     MAREY__NVML_UNINITIALIZED = 1,

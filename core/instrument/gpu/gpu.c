@@ -150,7 +150,7 @@ static bool schedule_begin(bool *is_kept)
     return schedule_is_due(is_kept);
 }
 
-/* ---- on and off; the lock is held ---- */
+/* ---- on and off; callers hold the lock ---- */
 
 /* The path of the shim beside this library. False if it is missing, or the path is too long. */
 static bool shim_path(char *out, size_t size)
@@ -229,7 +229,7 @@ static void set_off(void)
     __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
 }
 
-/* ---- at once ---- */
+/* ---- immediate start and stop ---- */
 
 static bool is_wanted(void)
 {
@@ -382,7 +382,7 @@ uint64_t marey_gpu_stop_later(void)
     return bound;
 }
 
-/* ---- pauses: CUPTI serves one tool in a process, and this one lets others go first ---- */
+/* ---- pauses: CUPTI serves one tool per process, and marey yields to others ---- */
 
 void marey__gpu_pause_note(void)
 {
@@ -434,7 +434,7 @@ marey_status marey_gpu_resume(void)
     return st;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 int marey_gpu_is_on(void)
 {
@@ -488,7 +488,7 @@ void marey_gpu_injected(void)
     __atomic_store_n(&gpu->is_injected, false, __ATOMIC_RELAXED);
 }
 
-/* ---- what the switchboard calls ---- */
+/* ---- instrument callbacks ---- */
 
 struct gpu_settings {
     bool is_wanted, syncs;

@@ -81,7 +81,7 @@ void marey__gpu_buffer_complete(void *context, uint32_t stream, uint8_t *buffer,
     __atomic_fetch_sub(&n_completing, 1, __ATOMIC_ACQ_REL);
 }
 
-/* ---- the thread that asks ---- */
+/* ---- the polling thread ---- */
 
 static struct {
     pthread_mutex_t lock;

@@ -149,7 +149,7 @@ static bool is_inside_runtime(int domain, bool begins)
     return is_inside;
 }
 
-/* ---- the end of a session: calls that marey makes ---- */
+/* ---- the end of a session: calls made by marey ---- */
 
 /* Why this thread makes the idle call; reset when CUPTI reports it. */
 static __thread struct {

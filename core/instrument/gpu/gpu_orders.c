@@ -96,7 +96,7 @@ static bool have_served(void)
     return orders.is_served;
 }
 
-/* ---- who orders ---- */
+/* ---- callers ---- */
 
 bool marey__gpu_order_start(bool is_kept)
 {

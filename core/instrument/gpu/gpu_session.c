@@ -9,7 +9,7 @@ static struct marey__gpu *const gpu = &marey__gpu;
 static const int kinds[] = {MAREY__CUPTI_KERNEL, MAREY__CUPTI_MEMCPY, MAREY__CUPTI_MEMCPY_PEER,
                             MAREY__CUPTI_MEMSET, MAREY__CUPTI_SYNC,   MAREY__CUPTI_MEMORY};
 
-/* ---- CUPTI is taken ---- */
+/* ---- taking CUPTI ---- */
 
 static marey_status fail_taken(const char *who)
 {
@@ -78,7 +78,7 @@ static marey_status enable_kinds(const struct marey__cupti *cupti)
                        result);
 }
 
-/* ---- a context to time calls in ---- */
+/* ---- a context for timing calls ---- */
 
 struct found_context {
     void *context;
@@ -113,7 +113,7 @@ static void release_context(const struct found_context *found)
         found->release(found->device);
 }
 
-/* ---- an injected session: CUDA is being initialised and has no context yet ---- */
+/* ---- an injected session: CUDA is being initialized and has no context yet ---- */
 
 /* Held while records are enabled: first calls of other threads wait for that. */
 static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -212,7 +212,7 @@ void marey__gpu_put_traced(bool is_traced)
         marey__lane_put_record(MAREY_RECORD_TRACED, words, MAREY__COUNT_OF(words));
 }
 
-/* ---- CUPTI is given back ---- */
+/* ---- returning CUPTI ---- */
 
 /*
  * Returns CUPTI. Otherwise the program stays slower: CUPTI leaves its hooks in the driver. While other threads are in

@@ -269,7 +269,7 @@ void marey__gpu_session_forget(void);
 /* Call once CUDA is loaded, so that its handlers come after ours: at exit, collect CUPTI's records. */
 void marey__gpu_expect_exit(void);
 
-/* ---- gpu_cost.c: what tracing costs a call; the calls made here are not recorded ---- */
+/* ---- gpu_cost.c: the cost of tracing a call; calls made here are not recorded ---- */
 /* Times calls in `context` (NULL: none) before CUPTI's records are enabled, and after. Only the first time counts. */
 void marey__gpu_cost_untraced(void *context);
 void marey__gpu_cost_traced(void *context);
@@ -278,7 +278,10 @@ void marey__gpu_cost_reset(void);
 /* Writes the cost so far into the recording. */
 void marey__gpu_cost_record(void);
 
-/* ---- gpu_orders.c: what a thread does; the lock is held. False: no thread could be started, and marey_gpu_settle() does it ---- */
+/*
+ * ---- gpu_orders.c: work for a background thread; callers hold the lock. False: no thread could be started, and
+ * marey_gpu_settle() does it ----
+ */
 /* Orders the thread to take CUPTI. */
 bool marey__gpu_order_start(bool is_kept);
 /*

@@ -73,7 +73,7 @@ void marey__memory_queue_release(void);
 /* Whether it is more than half full. */
 bool marey__memory_queue_is_filling(void);
 
-/* ---- memory_places.c: what an interpreter runs, as numbers ---- */
+/* ---- memory_places.c: places in interpreted code, as numbers ---- */
 
 struct marey__memory_text {
     char name[128], file[256];

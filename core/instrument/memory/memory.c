@@ -55,7 +55,7 @@ int marey_memory_is_hooked(void)
     return __atomic_load_n(&memory.is_hooked, __ATOMIC_RELAXED);
 }
 
-/* ---- into the recording; the lock is held ---- */
+/* ---- into the recording; callers hold the lock ---- */
 
 static void tell_sources(void)
 {
@@ -117,7 +117,7 @@ static void visit(void)
     pthread_mutex_unlock(&memory.lock);
 }
 
-/* ---- what the switchboard calls ---- */
+/* ---- instrument callbacks ---- */
 
 struct memory_settings {
     bool is_wanted;

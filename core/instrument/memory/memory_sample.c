@@ -90,7 +90,7 @@ void marey__memory_adapt(uint64_t elapsed_ns)
     sampling.ticks_seen = now.ticks;
 }
 
-/* ---- chance ---- */
+/* ---- random numbers ---- */
 
 /* A number in (0, 1]. */
 static double draw_share(struct marey_memory_thread *thread)
@@ -128,7 +128,7 @@ int marey_memory_wants(struct marey_memory_thread *thread, size_t bytes)
     return 0;
 }
 
-/* ---- telling ---- */
+/* ---- recording samples ---- */
 
 /*
  * A pending recording is opened in a separate thread: files cannot be created inside malloc. Also restarts a flush

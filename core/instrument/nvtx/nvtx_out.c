@@ -223,7 +223,7 @@ void marey__nvtx_mark(marey_id id, const struct marey_payload *payload)
         nvtxMarkEx(&event.attributes);
 }
 
-/* ---- ranges that end elsewhere: the tool has numbers of its own for them ---- */
+/* ---- async ranges: the tool has its own numbers for them ---- */
 
 /* Open ones, by our number. There are few at a time, so a list suffices; searched newest first. */
 static struct {

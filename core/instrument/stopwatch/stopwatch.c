@@ -33,7 +33,7 @@ static void end_range(marey_id id, uint32_t on, bool is_innermost)
         end_of(id, on);
 }
 
-/* ---- the chain of those that run on this thread ---- */
+/* ---- the chain of running measurements of this thread ---- */
 
 static void link_cell(struct marey__stopwatch_self *self, struct marey__stopwatch_cell *cell)
 {
@@ -332,7 +332,7 @@ void marey_stopwatch_cancel(marey_id id)
     end_range(id, on, is_innermost);
 }
 
-/* ---- what runs on this thread, for callers that ask before they act ---- */
+/* ---- queries about running measurements of this thread ---- */
 
 /* Running, and neither from before a reset nor stopped by another thread. */
 static bool runs(const struct marey__stopwatch_cell *cell)

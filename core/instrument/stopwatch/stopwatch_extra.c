@@ -78,7 +78,7 @@ void marey__stopwatch_extra_drop(struct marey__stopwatch_cell *cell)
     extra->usage_now = 0;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requested usage ---- */
 
 marey_status marey_stopwatch_measure_usage(marey_id id, uint32_t usage)
 {

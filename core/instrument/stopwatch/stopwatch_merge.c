@@ -7,7 +7,7 @@
 
 #include "instrument/stopwatch/internal.h"
 
-/* ---- the bytes; the byte order is little-endian ---- */
+/* ---- the bytes, little-endian ---- */
 
 #define MAGIC "mareyW1\n"
 struct packed_head {
@@ -25,7 +25,7 @@ static_assert(sizeof(struct packed_head) == 28 && sizeof(struct packed_spread) =
                   sizeof(struct marey__point) == 12,
               "as docs/formats/stopwatch.md has it");
 
-/* ---- durations, in a form that is added up without knowing whose they were ---- */
+/* ---- durations, in a form that can be merged ---- */
 
 uint32_t marey__point_key(double ns)
 {

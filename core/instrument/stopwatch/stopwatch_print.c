@@ -150,7 +150,7 @@ static void put_totals(struct marey__buf *out, const struct lines *intervals,
     put_separator(out);
 }
 
-/* ---- what is measured besides time ---- */
+/* ---- GPU time, usage and other sections ---- */
 
 static void put_usage(struct marey__buf *out, const struct lines *usage, size_t row)
 {
@@ -308,7 +308,7 @@ marey_status marey_stopwatch_print(FILE *out)
     return fflush(out) == 0 ? MAREY_OK : marey__fail_errno("write the stopwatch's report");
 }
 
-/* ---- by itself, every so many iterations ---- */
+/* ---- automatic reports every so many iterations ---- */
 
 static struct {
     marey_stopwatch_printer *print; /* guarded by the stopwatch's lock, like `ctx` */

@@ -114,7 +114,7 @@ void marey__stopwatch_mark_straddling(void)
                 __atomic_fetch_or(&cell->mode, MAREY__WATCH_STRADDLES, __ATOMIC_RELAXED);
 }
 
-/* ---- forgetting ---- */
+/* ---- reset ---- */
 
 static void slot_forget(struct marey__stopwatch_slot *slot)
 {

@@ -102,7 +102,7 @@ void marey_stopwatch_reset(void)
     marey__gpu_reset();
 }
 
-/* ---- by options, and what the switchboard calls ---- */
+/* ---- options, and instrument callbacks ---- */
 
 enum { GIVEN_WARMUP = 1, GIVEN_PRINT_EVERY = 2, GIVEN_GPU = 4 };
 struct stopwatch_settings {

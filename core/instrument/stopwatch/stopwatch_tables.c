@@ -203,7 +203,7 @@ static marey_status put_misuse(marey_table *table)
     return MAREY_OK;
 }
 
-/* ---- iterations one by one ---- */
+/* ---- single iterations ---- */
 
 /* The number of the first measured iteration, if all are consecutive. */
 static uint64_t first_number(void)

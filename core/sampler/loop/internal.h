@@ -206,7 +206,7 @@ struct marey__sampler_context {
     size_t n_runs, runs_cap;
     struct marey__stops stops;
     struct marey__unwind_files *native_files; /* NULL: no native frames beside Python's */
-    struct marey__unwind_files *program_files; /* of programs without Python; made for the first one */
+    struct marey__unwind_files *program_files; /* for programs without Python; created for the first one */
     struct marey__native_frame *native;
     struct marey__unwind_merged *merged;
     size_t merged_cap;
@@ -250,8 +250,8 @@ struct marey__target {
     struct marey__remote *remote;
     const struct marey__remote_layout *layout;
     struct marey__unwind *unwind;
-    bool is_program;                     /* it has no Python: no layout, no interpreters */
-    struct marey__program_place *places; /* of a program: a cache of locations by address */
+    bool is_program;                     /* without Python: no layout, no interpreters */
+    struct marey__program_place *places; /* for a program: a cache of locations by address */
     struct marey__target_interpreter *interpreters;
     size_t n_interpreters, interpreters_cap;
     struct marey__target_thread *threads;
@@ -287,21 +287,21 @@ bool marey__target_look(struct marey__sampler_context *context, struct marey__ta
 /* target_list.c: updates stale lists. False: the process has ended, or runs another program. */
 bool marey__target_keep_up(struct marey__sampler_context *context, struct marey__target *target);
 
-/* Name a thread that is new, or whose name is due. */
+/* Updates the name of a thread that is new, or whose name is due. */
 void marey__target_name_thread(struct marey__sampler_context *context, struct marey__target *target,
                                struct marey__target_thread *thread, const char *name);
-/* List a thread by what identifies it; made where it is new. NULL without memory. */
+/* Lists a thread by its key, adding it if new. NULL on out of memory. */
 struct marey__target_thread *marey__target_list_thread(struct marey__target *target, uint64_t address,
                                                        pid_t tid, uint32_t interpreter);
 
 /* ---- target_program.c: a process without Python ---- */
 
-/* Have what it takes to unwind the target. MAREY_ENOMEM, MAREY_EUNAVAILABLE. */
+/* Prepares unwinding of the target. MAREY_ENOMEM, MAREY_EUNAVAILABLE. */
 MAREY_WARN_UNUSED marey_status marey__program_target_init(struct marey__sampler_context *context,
                                                           struct marey__target *target);
-/* Its threads, anew. */
+/* Lists its threads again. */
 void marey__program_target_list(struct marey__sampler_context *context, struct marey__target *target);
-/* Read the native stacks of threads that are due: those that run are stopped, the others are not. */
+/* Reads the native stacks of due threads; stops only running ones. */
 void marey__program_target_read(struct marey__sampler_context *context, struct marey__target *target);
 
 /* Adds; the longest stop is the maximum. */
@@ -346,7 +346,7 @@ void marey__task_names_fini(struct marey__task_names *names);
 enum marey__member_kind {
     MAREY__MEMBER_YOUNG, /* it may still become a Python */
     MAREY__MEMBER_PYTHON,
-    MAREY__MEMBER_PROGRAM, /* no Python; sampled by native stacks while no other member is one */
+    MAREY__MEMBER_PROGRAM, /* no Python; native stacks are sampled while no member is a Python */
     MAREY__MEMBER_OTHER,   /* not Python; its children may be, and it may exec another program */
     MAREY__MEMBER_ENDED,
 };
@@ -355,7 +355,7 @@ struct marey__family_member {
     pid_t pid, parent;
     uint64_t start_time;
     enum marey__member_kind kind;
-    struct marey__target *target; /* of a Python or a program */
+    struct marey__target *target; /* for a Python or a program */
     int worker;                   /* its worker number below its parent; -1: not a worker */
     bool is_named;                /* given by the user */
     bool is_counted;              /* as a Python, or as skipped */
@@ -370,7 +370,7 @@ struct marey__family {
     struct marey__family_member *members;
     size_t n, cap;
     bool has_children; /* include descendants */
-    bool has_programs; /* those without Python are */
+    bool has_programs; /* sample programs without Python too */
     bool is_calm;      /* searches for children less often */
     uint64_t patience_ns;
     int loadavg_fd;

@@ -190,7 +190,7 @@ void marey_live_attach(marey_live *live, marey_sampler *sampler)
     marey_sampler_on_round(sampler, marey__live_round, live);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 bool marey__live_is_recent(const struct marey_live *live, uint64_t seen_ns)
 {

@@ -23,7 +23,7 @@ static const uint64_t ms_ns = 1000000;
 /* Between two searches for children while there are new ones and we are awake anyway. */
 static const uint64_t awake_ns = 500000;
 enum {
-    PROGRAM_MS = 20, /* after which a process without Python is sampled as it is */
+    PROGRAM_MS = 20, /* a process without Python is sampled after this time */
     START_MS = 500,  /* a program takes at most this long to become a Python */
     SHOW_MS = 10,    /* a new process appears as a child within this time after its pid */
     QUICK_MS = 2,    /* the same if we have to wake up for it, or are awake without births */
@@ -58,7 +58,7 @@ void marey__family_fini(struct marey__family *family)
     *family = (struct marey__family){.loadavg_fd = -1};
 }
 
-/* ---- what /proc says of a process ---- */
+/* ---- data from /proc ---- */
 
 /* A number that changes with exec. */
 static uint64_t program_of(const struct marey__process_stat *stat)
@@ -153,14 +153,14 @@ static marey_status open_member(struct marey__family *family, struct marey__fami
     struct marey__target *target = NULL;
     MAREY_TRY(marey__target_create(family->context, remote, member->worker, &target));
     family->n_processes += member->target == NULL;
-    close_target(family, member); /* a program that has begun a Python */
+    close_target(family, member); /* a program that has exec'ed a Python */
     member->target = target;
     member->kind = MAREY__MEMBER_PYTHON;
     member->is_counted = true;
     return MAREY_OK;
 }
 
-/* Sample it by native stacks, unless a Python lives: then native members are launchers, compilers and the like. */
+/* Samples its native stacks, unless a Python is alive: then native members are launchers, compilers and similar. */
 static void open_program(struct marey__family *family, struct marey__family_member *member,
                          uint64_t now_ns)
 {

@@ -172,7 +172,7 @@ static uint64_t take_due(struct marey_sampler *sampler, uint64_t now_ns)
     return n;
 }
 
-/* ---- what others read ---- */
+/* ---- published counts ---- */
 
 static void sum_counts(struct marey_sampler *sampler, struct marey_sampler_counts *out)
 {

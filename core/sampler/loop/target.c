@@ -15,7 +15,7 @@ enum {
     CODES_VALID_NS = 5000000, /* how long a code object is trusted without a check */
 };
 
-/* ---- 1: what the kernel says ---- */
+/* ---- 1: thread states ---- */
 
 static void find_reason(struct marey__target *target, struct marey__target_thread *thread)
 {
@@ -49,7 +49,7 @@ static void look_at_threads(struct marey__sampler_context *context, struct marey
     }
 }
 
-/* ---- 2: what all share ---- */
+/* ---- 2: shared data ---- */
 
 static void plan_shared(struct marey__sampler_context *context, struct marey__target *target)
 {

@@ -218,7 +218,7 @@ bool marey__target_keep_up(struct marey__sampler_context *context, struct marey_
         if (fate != MAREY__REMOTE_SAME)
             return false;
     }
-    /* Nothing shows that a program has a new thread: early in its life that is often. */
+    /* Nothing reveals new threads of a program, which are frequent early in its life. */
     const uint64_t age_ns = target->at_ns - target->opened_ns;
     const uint64_t again_ns =
         target->is_program ? MAREY__MIN(MAREY__MAX(age_ns / 8, first_list_again_ns), list_again_ns)

@@ -1,9 +1,9 @@
 /*
- * A process without Python: native stacks of its threads, with source lines where the program has debug information.
+ * Native stacks of a process without Python, with source lines if the program has debug information.
  *
- * A thread that sleeps in a system call is read without a stop: the kernel reports its stack pointer and program counter. A
- * thread that runs is stopped for its registers. One that sleeps where only a stop would show its stack is left out: a stop
- * could end its wait.
+ * A thread asleep in a system call is read without a stop: the kernel reports its stack pointer and program counter. A
+ * running thread is stopped to read its registers. A sleeping thread whose stack only a stop would reveal is skipped,
+ * because a stop could interrupt its wait.
  */
 #include <dirent.h>
 
@@ -11,10 +11,10 @@
 
 enum { PLACES = 4096 };
 
-/* The locations of an address, innermost first; the latest of those that fall on one slot. */
+/* Cache of the locations of an address, innermost first; a newer one replaces another in the same slot. */
 struct marey__program_place {
     uint64_t pc;
-    const struct marey__native_symbol *symbol; /* another one after a library was replaced */
+    const struct marey__native_symbol *symbol; /* changes when a library is replaced */
     uint32_t locations[MAREY__SOURCE_LINES], n;
 };
 
@@ -55,7 +55,7 @@ void marey__program_target_list(struct marey__sampler_context *context, struct m
 
 /* ---- names ---- */
 
-/* What runs before main, and before a thread's own function. */
+/* Code that runs before main, and before a thread's function. */
 static bool is_start(const struct marey__native_symbol *symbol)
 {
     return symbol->role == MAREY__NATIVE_START && strcmp(symbol->name, "main") != 0;
@@ -107,7 +107,7 @@ static uint32_t put_frames(struct marey__sampler_context *context, struct marey_
 
 /* ---- stacks ---- */
 
-/* Copy the stack from the registers on; false where it cannot be read. */
+/* Copies the stack from the stack pointer on; false if it cannot be read. */
 static bool copy_stack(struct marey__sampler_context *context, struct marey__target *target,
                        struct marey__unwind_input *input)
 {
@@ -123,7 +123,7 @@ static bool copy_stack(struct marey__sampler_context *context, struct marey__tar
     return input->stack != NULL;
 }
 
-/* False: it runs by now. */
+/* False if it is running now. */
 static bool copy_asleep(struct marey__sampler_context *context, struct marey__target *target,
                         struct marey__target_thread *thread, struct marey__unwind_input *input)
 {

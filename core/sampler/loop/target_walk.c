@@ -124,7 +124,7 @@ struct walker {
     size_t n_coroutines;
 };
 
-/* ---- what was not where it used to be ---- */
+/* ---- data that moved ---- */
 
 /* Reads `n_bytes` at `at` now. */
 static size_t read_late(const struct walker *w, uint64_t at, size_t n_bytes, bool *is_torn)
@@ -267,7 +267,7 @@ static bool refresh_chunks(struct walker *w, const uint8_t *state)
     return true;
 }
 
-/* ---- from copies to frames ---- */
+/* ---- copies to frames ---- */
 
 static const uint8_t *find_in_chunks(struct walker *w, uint64_t at)
 {

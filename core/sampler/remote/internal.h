@@ -29,7 +29,7 @@ struct marey__remote;
  */
 MAREY_WARN_UNUSED marey_status marey__remote_open(pid_t pid, const struct marey__remote *parent,
                                                   unsigned patience_ms, struct marey__remote **out);
-/* Any process, for its memory only: there is no Python in it to be asked about. MAREY_EIO as above. */
+/* Opens any process, only for its memory, without searching for Python. MAREY_EIO as above. */
 MAREY_WARN_UNUSED marey_status marey__remote_open_program(pid_t pid, struct marey__remote **out);
 void marey__remote_close(struct marey__remote *remote);
 

@@ -9,7 +9,7 @@
 
 enum { FRAMES_TRIED = 64, YOUNG_MS = 500 };
 
-/* ---- a layout held against the process ---- */
+/* ---- checking a layout against the process ---- */
 
 /* Checks for an interpreter, a thread state that points back to it, and code in its frames: a unique structure. */
 static marey_status prove(struct marey__remote *remote)

@@ -90,7 +90,7 @@ void marey__remote_codes_fini(struct marey__remote_codes *codes)
     *codes = (struct marey__remote_codes){0};
 }
 
-/* ---- reading one ---- */
+/* ---- reading ---- */
 
 static void print_of(const struct marey__remote_layout *layout, const uint8_t *bytes,
                      struct print *out)
@@ -237,7 +237,7 @@ static struct marey__remote_code_entry *put_entry(struct marey__remote *remote, 
     return entry;
 }
 
-/* ---- looking again ---- */
+/* ---- rechecking ---- */
 
 static uint32_t epoch_of(struct marey__remote_codes *codes)
 {

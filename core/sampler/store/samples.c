@@ -45,7 +45,7 @@ static const char *keep(marey_samples *s, const char *text)
     return text != NULL && text[0] != '\0' ? marey__arena_text(&s->texts, text, strlen(text)) : "";
 }
 
-/* ---- processes: few, looked for one by one ---- */
+/* ---- processes: few, so a linear search ---- */
 
 static bool is_same_process(const struct marey_samples_process *a,
                             const struct marey_samples_process *b)
@@ -215,7 +215,7 @@ struct marey_samples_counts marey_samples_get_counts(const marey_samples *s, uin
     return process <= s->n_processes ? s->processes[process - 1].counts : none;
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 #define N_OF(things)                                                                               \
     uint32_t marey_samples_n_##things(const marey_samples *s)                                      \

@@ -119,16 +119,16 @@ const struct marey__native_symbol *marey__unwind_symbol(struct marey__unwind *un
 /* A number for the caller, 0 at first, that lives as long as the symbol; NULL for the shared unknown symbol. */
 uint32_t *marey__native_symbol_tag(const struct marey__native_symbol *symbol);
 
-/* A place in source code. */
+/* A source position. */
 struct marey__source_line {
-    char name[256]; /* of a function that was inlined; "": the frame's own */
+    char name[256]; /* the inlined function; "": the frame's own function */
     char file[512];
     uint32_t line;
 };
 enum { MAREY__SOURCE_LINES = 8 };
 /*
- * Where `pc` is in source code, innermost first: functions that the compiler inlined there, then the frame's own. 0 where
- * the file has no debug information. Asks libdw each time: callers keep what they got.
+ * The source positions of `pc`, innermost first: functions that the compiler inlined there, then the frame's own.
+ * Returns 0 if the file has no debug information. Queries libdw each time: callers cache the result.
  */
 size_t marey__unwind_lines(struct marey__unwind *unwind, uint64_t pc,
                            struct marey__source_line out[MAREY__SOURCE_LINES]);
@@ -161,7 +161,7 @@ struct marey__unwind_merge {
 size_t marey__unwind_merge(struct marey__unwind *unwind, const struct marey__unwind_merge *in,
                            struct marey__unwind_merged *out, bool *is_mismatch);
 
-/* ---- what it took ---- */
+/* ---- statistics ---- */
 
 struct marey__unwind_counts {
     uint64_t n_stacks, n_complete, n_frames, n_by_rule, n_by_prologue, n_by_frame_pointer, n_by_scan;
@@ -173,7 +173,7 @@ void marey__unwind_counts(const struct marey__unwind *unwind, struct marey__unwi
 /* Whether this build has libdw. */
 bool marey__unwind_has_rules(void);
 
-/* ---- wait_reason.c: why the kernel holds a thread; used without native frames too ---- */
+/* ---- wait_reason.c: why a thread is blocked; also used without native frames ---- */
 
 /*
  * What thread `tid` of `pid` waits for: a code for marey__wait_text, stable and the same on every machine. 0: it is
@@ -192,7 +192,7 @@ uint32_t marey__wait_parse(const char *text, const char *link);
 /* "futex", "poll", "read socket", "ioctl nvidia", "sleep"; a static string, or `to`. "" for 0. */
 const char *marey__wait_text(uint32_t wait, char *to, size_t cap);
 
-/* ---- where bytes come from ---- */
+/* ---- sources of bytes ---- */
 
 struct marey__program;
 
@@ -282,11 +282,11 @@ struct marey__cfi_range {
 bool marey__cfi_at(struct marey__cfi *cfi, uint64_t address, struct marey__cfi_rules *rules,
                    struct marey__cfi_range *out);
 
-/* Debug information of one program, source_dw.c. `bytes` are lent. NULL: there is none in them. */
+/* Debug information of one program, source_dw.c. `bytes` are lent. NULL if there is none. */
 struct marey__source;
 struct marey__source *marey__source_open(void *bytes, size_t len);
 void marey__source_close(struct marey__source *source);
-/* As marey__unwind_lines, by the address as the file counts it. */
+/* Like marey__unwind_lines, for an address of the file. */
 size_t marey__source_lines(struct marey__source *source, uint64_t address,
                            struct marey__source_line out[MAREY__SOURCE_LINES]);
 
@@ -325,7 +325,7 @@ struct marey__program {
         starts_base; /* the sorted table of .eh_frame_hdr: function starts; 0: none */
     void *cfi_bytes; /* a second mapping, or allocation, as `is_mapped`; NULL: none */
     struct marey__cfi *cfi;
-    struct marey__source *source; /* NULL: it has none, or was not asked for */
+    struct marey__source *source; /* NULL: missing, or not requested */
     bool was_cfi_opened, were_symbols_read, was_source_opened;
     struct marey__cfi_range *ranges; /* sorted cache */
     size_t n_ranges, ranges_cap;

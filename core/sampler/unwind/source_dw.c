@@ -1,4 +1,4 @@
-/* Source lines by libdw of elfutils, and the functions that the compiler inlined at an address. */
+/* Source lines and inlined functions with libdw of elfutils. */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
@@ -10,10 +10,10 @@ enum { MAX_COPY = 64 << 20 };
 struct marey__source {
     Elf *elf;
     Dwarf *dwarf;
-    void *copy; /* NULL: of the bytes that are lent */
+    void *copy; /* NULL: uses the lent bytes */
 };
 
-/* libdw unpacks such sections, and writes to their heads. */
+/* libdw decompresses such sections and modifies their headers. */
 static bool has_packed_sections(Elf *elf)
 {
     GElf_Shdr head;
@@ -53,7 +53,7 @@ void marey__source_close(struct marey__source *source)
     MAREY__FREE_ALL(source->copy, source);
 }
 
-/* Clang writes no table of addresses by unit: then units are asked one by one. */
+/* Clang writes no address table by unit: then search the units one by one. */
 static bool find_unit(struct marey__source *source, Dwarf_Addr address, Dwarf_Die *unit)
 {
     Dwarf_CU *at = NULL;
@@ -85,7 +85,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned name)
     return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
 }
 
-/* C++ names in full: those of the linker have the class. */
+/* Full C++ names: the linkage name includes the class. */
 static void put_name(Dwarf_Die *die, struct marey__source_line *out)
 {
     Dwarf_Attribute attribute;
@@ -94,7 +94,7 @@ static void put_name(Dwarf_Die *die, struct marey__source_line *out)
     marey__demangle(name != NULL ? name : "[inlined]", out->name, sizeof out->name);
 }
 
-/* The call of an inlined function, from where it was inlined into. */
+/* The call site of an inlined function in the enclosing function. */
 static void put_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct marey__source_line *out)
 {
     Dwarf_Files *files;
@@ -129,6 +129,6 @@ size_t marey__source_lines(struct marey__source *source, uint64_t address,
         put_name(&scopes[i], &out[n - 1]);
         put_call(&unit, &scopes[i], &out[n++]);
     }
-    free(scopes); /* libdw's own, by malloc */
+    free(scopes); /* allocated by libdw */
     return n;
 }

@@ -214,9 +214,9 @@ size_t marey__unwind_lines(struct marey__unwind *unwind, uint64_t pc,
     struct marey__program *const program = marey__unwind_program_at(unwind, pc, &address);
     if (program == NULL)
         return 0;
-    if (!program->was_source_opened) { /* its own, else a file of debug information */
+    if (!program->was_source_opened) { /* its own, else a separate debug file */
         program->was_source_opened = true;
-        /* Nobody changes lines of the system's libraries, and to unpack those of libc takes 50 ms. */
+        /* System libraries are of no interest at line level, and decompressing those of libc takes 50 ms. */
         if (strncmp(program->path, "/usr/lib", 8) == 0 || strncmp(program->path, "/lib", 4) == 0)
             return 0;
         program->source = marey__source_open(program->bytes, program->len);

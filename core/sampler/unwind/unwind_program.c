@@ -55,7 +55,7 @@ void marey__unwind_files_destroy(struct marey__unwind_files *files)
     marey__free(files);
 }
 
-/* ---- what a file says of itself ---- */
+/* ---- properties of a file ---- */
 
 /* Notes: a build id has a name size, a size, type 3 (four bytes each), and "GNU". */
 static void take_notes(struct marey__program *program, const struct marey__elf *elf,

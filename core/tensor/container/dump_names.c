@@ -69,7 +69,7 @@ void marey__name_put_dotted(struct marey__buf *out, const struct marey_dump_part
     put_parts(out, parts, n_parts, true);
 }
 
-/* ---- back ---- */
+/* ---- names to paths ---- */
 
 int marey__hex_digit(char c)
 {

@@ -35,7 +35,7 @@ void marey__npy_header_put(struct marey__buf *out, const struct marey_tensor *te
     out->data[start + 9] = (char)(n >> 8);
 }
 
-/* ---- .safetensors: entries must tile the data, so alignment needs entries that fill the gaps ---- */
+/* ---- .safetensors: entries must be contiguous, so alignment needs entries that fill the gaps ---- */
 
 static void put_entry(struct marey__safetensors *file, const char *name, size_t len,
                       const struct marey_tensor *tensor, uint64_t n_bytes)
@@ -127,7 +127,7 @@ marey_status marey__form_head_put(struct marey__buf *out, const struct marey_ten
     return out->failed ? marey__no_memory() : MAREY_OK;
 }
 
-/* ---- what ACCV-Lab's readers want beside a .bin and a .png ---- */
+/* ---- metadata for ACCV-Lab's readers beside .bin and .png ---- */
 
 void marey__bin_meta_put(struct marey__buf *out, const struct marey_tensor *tensor)
 {

@@ -54,7 +54,7 @@ void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_deta
     marey__buf_puts(out, "]");
 }
 
-/* ---- the answer ---- */
+/* ---- result ---- */
 
 bool marey__diff_counts(const struct marey_diff *diff, enum marey_diff_status status)
 {

@@ -53,7 +53,7 @@ static void close_run(struct marey_diff *diff, struct run *run)
     *run = (struct run){0};
 }
 
-/* ---- steps that belong together ---- */
+/* ---- matching steps ---- */
 
 static size_t n_of_step(const struct run *run, uint64_t step)
 {
@@ -211,7 +211,7 @@ static marey_status diff_runs(struct marey_diff *diff, struct runs *runs)
     return MAREY_OK;
 }
 
-/* ---- ranks put together ---- */
+/* ---- merging ranks ---- */
 
 enum { MAX_RANKS = 4096 };
 
@@ -308,7 +308,7 @@ static marey_status diff_ranks(struct marey_diff *diff, struct runs *runs)
     return MAREY_OK;
 }
 
-/* ---- the way in ---- */
+/* ---- opening ---- */
 
 typedef marey_status differ(struct marey_diff *diff, struct runs *runs);
 

@@ -138,7 +138,7 @@ static marey_status compare_stats(const struct marey__diff_inputs *inputs, size_
     return MAREY_OK;
 }
 
-/* ---- what there is ---- */
+/* ---- available data ---- */
 
 marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                       struct marey__diff_result *out)

@@ -28,7 +28,7 @@ struct merged {
     size_t n, cap, parts_cap;
 };
 
-/* ---- which values are one ---- */
+/* ---- values to merge ---- */
 
 static bool is_partial(const struct marey_diff_options *options, const char *name)
 {
@@ -241,7 +241,7 @@ static void close_merged(const struct marey__diff_side *side, size_t i,
     part->data = NULL;
 }
 
-/* ---- making ---- */
+/* ---- merging ---- */
 
 static bool was_before(const struct merged *m, size_t rank, const struct marey_dumped_value *value)
 {

@@ -5,7 +5,7 @@
 
 #include "tensor/diff/internal.h"
 
-/* ---- the value that waits, as if it had been read ---- */
+/* ---- the pending value, in the form of one that was read ---- */
 
 static marey_status open_waiting(const struct marey__diff_side *side, size_t value,
                                  struct marey__tensor_file *file, struct marey_tensor *out)

@@ -177,7 +177,7 @@ static void destroy(void *data)
     marey_diff_close(diff);
 }
 
-/* ---- the entry ---- */
+/* ---- registry entry ---- */
 
 static const struct marey_setting settings[] = {
     {"atol", MAREY_SETTING_NUMBER, "X",

@@ -12,7 +12,7 @@ enum {
     MAX_UNKNOWN = 5,        /* messages about values that could not be compared */
 };
 
-/* ---- what a result says of its values ---- */
+/* ---- describing values ---- */
 
 static uint32_t phase_order(const struct marey_dumped_value *value)
 {

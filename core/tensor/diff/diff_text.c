@@ -16,7 +16,7 @@ static void put_cell(struct marey__buf *line, const struct marey_cell *cell)
     marey__text_put(line, cell->as.text, cell->len, PATH_WIDTH);
 }
 
-/* ---- the sentence ---- */
+/* ---- the summary line ---- */
 
 static void put_where(struct marey__buf *line, const marey_diff *diff, const marey_table *first)
 {
@@ -114,7 +114,7 @@ static void put_retyped(struct marey__buf *line, const marey_diff *diff)
     marey__buf_puts(line, ".");
 }
 
-/* ---- nothing differs that counts ---- */
+/* ---- nothing differs ---- */
 
 static bool is_larger(const struct marey__diff_result *result,
                       const struct marey__diff_result *than, bool is_relative)

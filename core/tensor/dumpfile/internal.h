@@ -49,7 +49,7 @@ MAREY_WARN_UNUSED marey_status marey__numbers_reopen(const struct marey__numbers
 MAREY_WARN_UNUSED marey_status marey__numbers_load(const struct marey__numbers_file *file,
                                                    uint64_t at, void *into, uint64_t n);
 
-/* ---- value_read.c: a tensor as a file describes it ---- */
+/* ---- value_read.c: a tensor as described by a file ---- */
 
 struct marey__shape {
     enum marey_dtype dtype;
@@ -89,7 +89,7 @@ enum marey__numbers_result marey__numbers_read(struct marey__json *json, bool is
 MAREY_WARN_UNUSED marey_status marey__numbers_convert(struct marey__numbers *numbers,
                                                       const struct marey__shape *wanted);
 
-/* ---- what is read of a step ---- */
+/* ---- data read of a step ---- */
 
 /* The location of a value's numbers. */
 struct marey__value_place {

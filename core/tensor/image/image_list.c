@@ -66,7 +66,7 @@ uint32_t marey_images_axes(const marey_images *images, const int64_t **sizes)
     return images->n_axes;
 }
 
-/* ---- colour maps: a few colours of each, and straight lines between ---- */
+/* ---- color maps: a few colors each, linearly interpolated ---- */
 
 static const uint32_t viridis[] = {0x440154, 0x482878, 0x3e4a89, 0x31688e, 0x26828e,
                                    0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725};
@@ -100,7 +100,7 @@ void marey__color_map_fill(enum marey_color_map map, uint8_t table[256][3])
     }
 }
 
-/* ---- the difference: the largest distance over the channels of each pixel ---- */
+/* ---- difference: the largest distance over the channels of each pixel ---- */
 
 /* Scaled to 0..65535 for any depth. */
 static int64_t sample_at(const struct marey_image *image, size_t i)

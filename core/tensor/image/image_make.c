@@ -234,7 +234,7 @@ static void make_all(struct maker *m)
     }
 }
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static marey_status check_options(const struct marey_image_options *o, enum marey_image_type type)
 {

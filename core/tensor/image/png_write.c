@@ -19,7 +19,7 @@ static void put_u32(struct marey__buf *out, uint32_t n)
     marey__buf_put(out, bytes, sizeof bytes);
 }
 
-/* ---- chunks: begin, put what is in it, end ---- */
+/* ---- chunks: begin, content, end ---- */
 
 static size_t begin_chunk(struct marey__buf *out, const char *type)
 {

@@ -13,7 +13,7 @@ struct wanted {
     bool wrong, abs, rel, ulp;
 };
 
-/* ---- float32 and what is narrower ---- */
+/* ---- float32 and narrower types ---- */
 
 #define REAL float
 #define WIDE double
@@ -40,7 +40,7 @@ static uint32_t f32_pattern(const float *values, const uint32_t *patterns, size_
 #undef BITS
 #undef FN
 
-/* ---- float64: sums of squares need a wider exponent than its own ---- */
+/* ---- float64: sums of squares need a larger exponent range than its own ---- */
 
 #define REAL double
 #define WIDE long double
@@ -66,7 +66,7 @@ static uint64_t f64_pattern(const double *values, const uint64_t *patterns, size
 #undef BITS
 #undef FN
 
-/* ---- numbers of two types that float64 does not hold; places are counted in float64 ---- */
+/* ---- numbers of two types that float64 cannot represent; ulps are counted in float64 ---- */
 
 static_assert(LDBL_MANT_DIG >= 64, "long double holds 64-bit integers and float64");
 
@@ -135,7 +135,7 @@ static void widen(const struct marey__compare *job, const void *a, const void *b
     marey__widen_to_double((enum marey_dtype)job->b.type->part, b, n_parts, out->b);
 }
 
-/* ---- with care ---- */
+/* ---- exact functions ---- */
 
 /* Part `k` of an element, exactly. The imaginary part of a real number is 0. */
 static long double part_at(const struct marey__dtype *type, const unsigned char *element, unsigned k)
@@ -216,7 +216,7 @@ static void carefully(const struct marey__compare *job, const void *a, const voi
     marey__diff_part_add(part, &block);
 }
 
-/* ---- which element it was ---- */
+/* ---- finding the element ---- */
 
 static bool is_in(struct marey__where where, uint64_t first)
 {

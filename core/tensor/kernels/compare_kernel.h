@@ -179,7 +179,7 @@ INLINE void V(compare)(const struct marey__block_pair *pair, const int form, con
     V(finish)(&r, out);
 }
 
-/* ---- relative differences: a second look, at the few blocks that may have a larger one ---- */
+/* ---- relative differences: a second pass, over the few blocks that may have a larger one ---- */
 
 /* Infinite if b is 0 and a is not; 0 / 0 would be NaN, whose bits are larger than all others. */
 INLINE V(i) V(rel_step)(V(i) most, V(v) a, V(v) b)
@@ -207,7 +207,7 @@ INLINE void V(ratios)(const struct marey__block_pair *pair, const int form,
     out->max_rel = V(largest_value)(most);
 }
 
-/* ---- blocks that are equal to the bit ---- */
+/* ---- bitwise equal blocks ---- */
 
 struct V(equal) {
     V(i) differing, most;

@@ -105,7 +105,7 @@ INLINE uint8_t code_of_float(float x)
 #undef CODE_OF
 #undef SQUARES_FIT
 
-/* ---- float32, and what becomes it ---- */
+/* ---- float32, and types converted to it ---- */
 
 INLINE s_v read_value(const char *p, const int form)
 {
@@ -134,7 +134,7 @@ INLINE s_v read_value(const char *p, const int form)
 #include "tensor/kernels/compare_kernel.h"
 #include "tensor/kernels/stats_kernel.h"
 
-/* ---- one set of functions for each form, and the table of them ---- */
+/* ---- one set of functions per format, and their table ---- */
 
 #define COMPARE(NAME, KIND, FORM, IN_PAIRS, IS_WIDE)                                               \
     static void NAME(const struct marey__block_pair *pair, struct marey__block_diff *out)          \

@@ -5,7 +5,7 @@
 
 #include "tensor/kernels/internal.h"
 
-/* ---- parts of a result ---- */
+/* ---- combining results ---- */
 
 void marey__diff_part_init(struct marey__diff_part *part)
 {
@@ -88,7 +88,7 @@ static void finish(const struct marey__compare *job, const struct marey__diff_pa
     finish_needs(job, part, out);
 }
 
-/* ---- settling what is compared ---- */
+/* ---- preparing a comparison ---- */
 
 /* Significant bits of a type's numbers; the lowest signed integer is a power of two and needs only one. */
 static unsigned digits_of(const struct marey__dtype *type)

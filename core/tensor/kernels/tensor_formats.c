@@ -31,7 +31,7 @@ static const struct format *format_of(enum marey_dtype part)
     return formats[part].bits != 0 ? &formats[part] : NULL;
 }
 
-/* ---- from bits ---- */
+/* ---- decoding ---- */
 
 static float value_of(const struct format *f, uint32_t raw)
 {
@@ -215,7 +215,7 @@ unsigned marey__pattern_shift(enum marey_dtype part)
     return part == MAREY_F8_E8M0FNU ? 23 : 32u - marey__dtype_get(part)->part_bits;
 }
 
-/* ---- to bits ---- */
+/* ---- encoding ---- */
 
 static uint32_t narrow_e8m0(double value)
 {

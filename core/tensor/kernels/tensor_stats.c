@@ -24,7 +24,7 @@ static void merge_moments(struct moments *into, const struct moments *other)
     into->n += other->n;
 }
 
-/* ---- with care: anything may be in a block ---- */
+/* ---- exact functions, for blocks with any values ---- */
 
 static unsigned bin_of(double x)
 {
