@@ -16,10 +16,9 @@ static const struct cli_option formats[] = {
     {"csv", 0, CLI_MAYBE, "TABLE", &given.csv,
      "one table as CSV; docs/reference/analyses.md lists them"},
     {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "for a pull request"},
-    {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output, "output file (default: -, standard output)"},
     CLI_COLOR_OPTION(&given.color),
-    {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
-     "threads to read with (default: as many as there are cores)"},
+    {"jobs", 'j', CLI_COUNT, "N", &given.jobs, "threads to read with (default: one per CPU core)"},
 };
 
 void analysis_command_prepare(struct cli_command *command)
@@ -37,7 +36,7 @@ static bool has_table(const struct marey_analysis *about)
         cli_append(names, sizeof names, i + 1 < about->n_tables ? ", " : " and ",
                    about->tables[i].name);
     }
-    return cli_refuse("there is no table '%s'; there are %s", given.csv, names);
+    return cli_refuse("unknown table '%s'; the tables are %s", given.csv, names);
 }
 
 bool analysis_command_check(const char *analysis)

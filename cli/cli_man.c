@@ -196,7 +196,7 @@ static void print_exits(const struct cli_command *command)
                                       : "0 fine, 1 the answer is no, 2 wrong usage or input.");
     if (strstr(command->usage, ".marey") != NULL)
         print_text(
-            "When a recording is damaged, what could be read is answered, and the status is 2.");
+            "If a recording is damaged, the readable part is reported, and the status is 2.");
 }
 
 /* The list of the variable's options is the same everywhere; only the page of marey itself has it. */
@@ -219,11 +219,13 @@ static void print_keys(void)
 static void print_environment(void)
 {
     puts(".SH ENVIRONMENT");
-    print_meaning("MAREY",
-                  "A path: a program that has marey ranges records there from its first event on.");
+    print_meaning(
+        "MAREY",
+        "The path of a recording: a program with marey ranges records there from its first "
+        "event on.");
     print_meaning("MAREY_OPTIONS",
-                  "How to record, as KEY=VALUE,KEY=VALUE. The keys are listed in marey(1).");
-    print_meaning("NO_COLOR", "When it is set and not empty, reports have no colors.");
+                  "Recording options, as KEY=VALUE,KEY=VALUE. The keys are listed in marey(1).");
+    print_meaning("NO_COLOR", "If set and not empty, reports have no colors.");
 }
 
 static void print_see_also(const struct cli_command *command)

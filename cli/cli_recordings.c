@@ -56,7 +56,7 @@ int cli_report_damage(const struct cli_recordings *recordings, int status)
 {
     for (size_t i = 0; i < recordings->n && status == CLI_FINE; i++)
         if (marey_recording_is_damaged(recordings->list[i]))
-            status = cli_fail("%s is damaged; this is what could be read of it",
+            status = cli_fail("%s is damaged; only the readable part is included",
                               marey_recording_name(recordings->list[i]));
     return status;
 }

@@ -65,7 +65,7 @@ bool sampling_start(struct sampling *sampling, marey_sampler *sampler)
     *sampling = (struct sampling){.sampler = sampler};
     const int error = pthread_create(&sampling->thread, NULL, run, sampling);
     if (error != 0)
-        cli_say("no thread to sample in: %s", strerror(error));
+        cli_say("cannot start the sampling thread: %s", strerror(error));
     else
         pthread_setname_np(sampling->thread, "marey-sampler");
     sampling->is_running = error == 0;

@@ -18,31 +18,31 @@ static struct {
 } given = {.rows = 25, .stack_depth = 5};
 
 static const struct cli_option options[] = {
-    {"output", 'o', CLI_TEXT, "DIR", &given.output, "write there; made when it is not there"},
-    {"rank", 0, CLI_TEXT, "R", &given.rank, "the rank in names of files (default: the trace's own)"},
+    {"output", 'o', CLI_TEXT, "DIR", &given.output, "output directory, created if missing"},
+    {"rank", 0, CLI_TEXT, "R", &given.rank, "rank in file names (default: the rank in the trace)"},
     {"only", 0, CLI_TEXT, "LIST", &given.only,
-     "only these, with commas between: trace, averages, stacks,\n"
+     "only these, comma-separated: trace, averages, stacks,\n"
      "timeline, snapshot\n"
      "(default: all that the trace has data for)"},
     {"sort", 's', CLI_TEXT, "KEY", &given.sort,
-     "averages: by this, the largest first. cpu_time,\n"
+     "averages: sort by this, largest first: cpu_time,\n"
      "cpu_time_total, self_cpu_time_total, the same of cuda_ or\n"
      "device_, cpu_memory_usage, self_cpu_memory_usage, the same\n"
      "of cuda_ or device_, flops, count (default:\n"
      "self_device_time_total, self_cpu_time_total without a GPU)"},
     {"rows", 0, CLI_COUNT, "N", &given.rows,
-     "averages: rows of the text, 0 for all (default: 25); CSV\n"
-     "and JSON have all"},
+     "averages: rows of the text, 0: all (default: 25); CSV and\n"
+     "JSON have all"},
     {"stack-depth", 0, CLI_COUNT, "N", &given.stack_depth,
-     "averages: entries of the stack that distinguish calls\n"
+     "averages: stack entries used to group calls\n"
      "(default: 5)"},
     {"metric", 0, CLI_CHOICE, "self_cpu_time_total|self_cuda_time_total|self_device_time_total",
      &given.metric,
-     "stacks: what is counted (default: time on the device,\n"
+     "stacks: the metric (default: device time,\n"
      "self_cpu_time_total without a GPU)"},
     {"move", 0, CLI_FLAG, NULL, &given.move,
-     "delete TRACE once DIR has all of it, compressed; a damaged trace\n"
-     "and a file that is not a trace stay"},
+     "delete TRACE once DIR has the complete compressed copy; a\n"
+     "damaged trace or a file that is not a trace is kept"},
 };
 
 struct artifacts {
@@ -228,8 +228,7 @@ static bool choose(const char *list, uint32_t *chosen)
                !(strlen(artifacts[i].name) == len && memcmp(artifacts[i].name, at, len) == 0))
             i++;
         if (i == N_ARTIFACTS && len > 0)
-            return cli_refuse("there is no artifact '%.*s'; see 'marey artifacts --help'", (int)len,
-                              at);
+            return cli_refuse("unknown artifact '%.*s'; see 'marey artifacts --help'", (int)len, at);
         *chosen |= len > 0 ? 1u << i : 0;
         at += len + (at[len] == ',');
     }
@@ -288,7 +287,7 @@ static int make_one(struct artifacts *job, const struct artifact *artifact)
         return CLI_BAD; /* already reported */
     if (artifact->is_there != NULL && !artifact->is_there(job))
         return given.only == NULL ? CLI_FINE
-                                  : cli_fail("%s has no %s, so there are no %s of it", job->source,
+                                  : cli_fail("%s has no %s, so its %s cannot be made", job->source,
                                              artifact->data, artifact->name);
     if (!artifact->needs(job))
         return CLI_BAD;
@@ -352,7 +351,7 @@ static int run(int n_args, char **args)
     struct artifacts job = {.directory = given.output};
     uint32_t chosen = given.only == NULL ? UINT32_MAX : 0;
     if (n_args != 1)
-        return cli_fail("artifacts needs one trace: marey artifacts TRACE.json -o DIR");
+        return cli_fail("artifacts needs a trace: marey artifacts TRACE.json -o DIR");
     if (given.output == NULL)
         return cli_fail("artifacts needs a directory to write to: marey artifacts %s -o DIR",
                         args[0]);
@@ -390,20 +389,20 @@ const struct cli_command cli_command_artifacts = {
     .usage = "TRACE -o DIR [OPTIONS]",
     .brief = "operator tables, stacks and more of a torch trace",
     .about =
-        "Makes the usual files of a trace of torch.profiler (JSON, also packed by gzip), which it\n"
-        "reads once:\n"
+        "Makes the usual files from a torch.profiler trace (JSON, plain or gzipped), reading it\n"
+        "once:\n"
         "\n"
-        "  trace     TRACE.gz: the trace itself, packed\n"
+        "  trace     TRACE.gz: the compressed trace\n"
         "  averages  rankR_key_averages.txt, .csv, .json: time, memory and FLOPs by operator,\n"
-        "            input shapes and stack, where the trace has these; of rank 0 also\n"
+        "            and by input shapes and stack if the trace has them; for rank 0 also\n"
         "            key_averages.txt\n"
         "  stacks    rankR_stacks.txt: a line for each operator with its stack, for flame graphs\n"
         "  timeline  rankR_memory-timeline.html, .json.gz and .raw.json.gz: memory by category\n"
         "  snapshot  rankR_memory_snapshot.pickle, for PyTorch's memory viewer\n"
         "\n"
-        "No torch is needed. Each file appears whole or not at all; their names are printed. One\n"
-        "that cannot be made is reported, and the others are made. A damaged trace\n"
-        "gives the tables of what came before the damage, and exit status 2.",
+        "Torch is not needed. Each file is written completely or not at all; the names are\n"
+        "printed. If one fails, that is reported and the others are made. For a damaged trace the\n"
+        "tables contain what came before the damage, and the exit status is 2.",
     CLI_OPTIONS(options),
     .examples = "  marey artifacts worker0.pt.trace.json -o iteration_9\n"
                 "  marey artifacts worker0.pt.trace.json.gz -o out --only averages --sort count\n"

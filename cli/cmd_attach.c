@@ -11,27 +11,26 @@ static struct {
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
-     "record there (default: attach-PID.marey here, or the first free\n"
-     "of attach-PID-2.marey, ...)"},
-    {"rate", 'r', CLI_TEXT, "HZ", &given.rate, "samples a second of each process (default: 100)"},
+     "the recording (default: attach-PID.marey, or the first free of\n"
+     "attach-PID-2.marey, ...)"},
+    {"rate", 'r', CLI_TEXT, "HZ", &given.rate, "samples per second and process (default: 100)"},
     {"duration", 'd', CLI_TEXT, "TIME", &given.duration,
-     "for how long: 10, 500ms, 5m (default: until ctrl-C, or until the\n"
+     "duration: 10, 500ms, 5m (default: until ctrl-C, or until all\n"
      "processes have ended)"},
-    {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
-    {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+    {"append", 0, CLI_FLAG, NULL, &given.append, "add to an existing recording"},
+    {"force", 0, CLI_FLAG, NULL, &given.force, "replace an existing recording"},
     {"exact", 0, CLI_FLAG, NULL, &given.exact,
-     "stop each thread for some 50 us while it is read; its stack is\n"
-     "true (default: up to 250 Hz)"},
+     "stop each thread for about 50 us while it is read, for\n"
+     "consistent stacks (default: up to 250 Hz)"},
     {"snapshot", 0, CLI_FLAG, NULL, &given.snapshot,
-     "stop nothing; a stack that changed meanwhile is marked, and one\n"
-     "sample of a hundred is exact, to check the error (default: above)"},
+     "stop nothing; stacks that changed meanwhile are marked, and one\n"
+     "sample in a hundred is exact, to check the error (default: above)"},
     {"native", 'n', CLI_FLAG, NULL, &given.native,
-     "frames of C and C++ as well; each sample stops its thread"},
-    {"no-children", 0, CLI_FLAG, NULL, &given.no_children,
-     "only these processes, not those that they start"},
+     "include frames of C and C++; each sample stops its thread"},
+    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes, not their children"},
     {"max-slowdown", 0, CLI_TEXT, "PERCENT", &given.max_slowdown,
-     "of its time that a process may be kept stopped; fewer samples\n"
-     "are taken where that would be more (default: 0.5%)"},
+     "maximum share of time a process is stopped; takes fewer samples\n"
+     "if necessary (default: 0.5%)"},
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "no progress and no summary"},
 };
 
@@ -184,12 +183,12 @@ static int attach(int n_args, char **args)
 const struct cli_command cli_command_attach = {
     .name = "attach",
     .usage = "PID... [OPTIONS]",
-    .brief = "sample what running Python processes do, into a recording",
+    .brief = "sample running Python processes into a recording",
     .about =
         "Reads the stacks of all threads of running Python processes, CPython 3.10 to 3.14, and\n"
-        "of the processes they start, at random times. It runs no code in them and writes nothing\n"
-        "into them. For a launcher (a shell, torchrun, mpirun) it samples the programs that the\n"
-        "launcher starts. 'marey doctor' reports missing permissions.",
+        "of their children, at random times. It runs no code in them and does not write to them.\n"
+        "For a launcher (a shell, torchrun, mpirun) it samples the programs that the launcher\n"
+        "starts. 'marey doctor' reports missing permissions.",
     CLI_OPTIONS(options),
     .examples =
         "  marey attach 4711 --duration 10s             ten seconds into attach-4711.marey\n"
@@ -197,7 +196,7 @@ const struct cli_command cli_command_attach = {
         "  marey attach 4711 -o run.marey --append      into the recording of 'marey run'\n"
         "  marey attach 4711 --rate 1k --native         a thousand a second, with C frames\n"
         "  marey report run.marey --samples             then: functions and lines",
-    .exits = "0 fine, also when it was interrupted; 2 wrong usage, or a process could not\n"
-             "be read; the others are sampled.",
+    .exits = "0 fine, even if interrupted; 2 wrong usage, or a process could not be\n"
+             "read; the others are sampled.",
     .run = attach,
 };

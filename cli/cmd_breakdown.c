@@ -12,15 +12,16 @@ static struct {
 } given;
 
 static const struct cli_option options[] = {
-    {"print-rules", 0, CLI_FLAG, NULL, &given.print_rules, "print marey's own rules, as such a file"},
+    {"print-rules", 0, CLI_FLAG, NULL, &given.print_rules, "print the built-in rules in this format"},
     CLI_UNIT_OPTION(&given.unit),
     {"legacy", 0, CLI_FLAG, NULL, &given.legacy,
-     "itwinai's computation_fraction as well, with its errors\n"
-     "explained. Its files of averages (AVERAGES.csv, or a folder of\n"
-     "them) give only that"},
+     "also print itwinai's computation_fraction, with its errors\n"
+     "explained. itwinai's files of averages (AVERAGES.csv, or a\n"
+     "folder of them) give only that"},
     {"write-averages", 0, CLI_TEXT, "FILE", &given.averages,
-     "write the averages that it is made of, as its CSV"},
-    {"strategy", 0, CLI_TEXT, "NAME", &given.strategy, "the strategy in that file (default: unknown)"},
+     "write the averages it is computed from, as itwinai's CSV"},
+    {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
+     "strategy column in that file (default: unknown)"},
 };
 
 /* itwinai's charts need Python, which calls this command for the rest. */

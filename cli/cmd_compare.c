@@ -17,7 +17,7 @@ static struct {
 
 static const struct cli_option options[] = {
     {"fail-if-slower", 0, CLI_TEXT, "PERCENT", &given.gate,
-     "exit with 1 when B's iteration is slower by more than this\n"
+     "exit with 1 if B's iteration is slower by more than this\n"
      "with confidence: '2' or '2%'. Without iterations any region\n"
      "counts, without regions the wall time, of several runs each"},
     {"region", 'r', CLI_TEXT, "NAME", &given.region,
@@ -28,8 +28,7 @@ static const struct cli_option options[] = {
      "--json and --csv)"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "all regions"},
     CLI_UNIT_OPTION(&given.unit),
-    {"html", 0, CLI_TEXT, "FILE", &given.html,
-     "a page to look at: verdicts, and how times are distributed"},
+    {"html", 0, CLI_TEXT, "FILE", &given.html, "a page with verdicts and distributions of times"},
 };
 
 /* ---- the gate ---- */
@@ -63,8 +62,9 @@ static int fail_gate(const char *what, double percent)
 static int check_wall(const marey_table *program, double percent)
 {
     if (cell_of(program, 0, "low_percent").is_null)
-        return cli_fail("one run on each side gives no interval of the wall time to judge by; "
-                        "record several with 'marey run --repeat 5'");
+        return cli_fail(
+            "one run on each side gives no confidence interval for the wall time; record several "
+            "with 'marey run --repeat 5'");
     return find_slower(program, "(wall time)", percent, 0) == 0
                ? CLI_FINE
                : fail_gate(given.region != NULL ? given.region : "the program", percent);
@@ -117,7 +117,7 @@ static int write_all(marey_report *report, double gate)
     CLI_TRY(given.html != NULL ? cli_write_file(given.html, write_page, report, CLI_PAGE_NEXT)
                                : analysis_command_write(report, limit, given.unit));
     if (marey_report_is_damaged(report))
-        return cli_fail("a recording is damaged; this is what could be read of it");
+        return cli_fail("a recording is damaged; only the readable part is included");
     return given.gate != NULL ? check_gate(report, gate) : CLI_FINE;
 }
 
@@ -147,17 +147,17 @@ static int compare(int n_args, char **args)
 struct cli_command cli_command_compare = {
     .name = "compare",
     .usage = "A.marey... [--] B.marey... [OPTIONS]",
-    .brief = "is B faster than A, by how much, how surely",
+    .brief = "is B faster than A, by how much, with what confidence",
     .about =
         "Compares two recordings, or several repeats of each, region by region: the change of\n"
         "the median with a 95 % interval, a verdict (faster, slower, same: no difference\n"
-        "shown, unsure: too noisy to tell) and what it does to the whole iteration, the\n"
-        "heaviest first. Any two runs of 'marey run' are compared by wall time and CPU time, and\n"
-        "by self times of functions where both sides were sampled ('marey run --sample') or have\n"
-        "call profiles. A recording made by 'marey run --repeat N' holds N repeats. Stats\n"
-        "saved by a Stopwatch (JSON), and traces and profiles of other tools ('marey import\n"
-        "--help' says which), serve as well. Warm-up is left out; differences between repeats\n"
-        "and dependence between iterations are in the intervals.",
+        "found, unsure: too noisy to decide) and the effect on the whole iteration, the\n"
+        "largest first. Any two runs of 'marey run' are compared by wall time and CPU time, and\n"
+        "by self times of functions if both sides were sampled ('marey run --sample') or have\n"
+        "call profiles. A recording made by 'marey run --repeat N' contains N repeats. Stats\n"
+        "saved by a Stopwatch (JSON), and traces and profiles of other tools (see 'marey import\n"
+        "--help'), can be compared too. Warm-up is excluded; the intervals include differences\n"
+        "between repeats and correlation between iterations.",
     CLI_OPTIONS(options),
     .examples = "  marey run --repeat 5 -o before.marey -- python train.py\n"
                 "  marey run --repeat 5 -o after.marey -- python train.py --fast\n"

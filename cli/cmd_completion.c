@@ -202,19 +202,19 @@ static int completion(int n_args, char **args)
             return CLI_FINE;
         }
     }
-    return cli_fail("there is no completion for '%s'; the shells are bash, zsh and fish", args[0]);
+    return cli_fail("no completion for '%s'; the supported shells are bash, zsh and fish", args[0]);
 }
 
 const struct cli_command cli_command_completion = {
     .name = "completion",
     .usage = "bash|zsh|fish",
-    .brief = "a script that lets a shell complete these commands",
+    .brief = "a completion script for a shell",
     .about =
-        "Prints a script for a shell. With it, the Tab key completes commands, options and their\n"
-        "values, recordings, and the keys and values of --options. An installed marey has put the\n"
-        "scripts where shells look for them; this is for other places.",
+        "Prints a completion script for a shell. With it, the Tab key completes commands, options\n"
+        "and their values, recordings, and the keys and values of --options. An installed marey\n"
+        "has put the scripts where shells find them; this is for other cases.",
     .examples =
-        "  source <(marey completion bash)            in this shell; in ~/.bashrc for good\n"
+        "  source <(marey completion bash)            in this shell; permanently: in ~/.bashrc\n"
         "  source <(marey completion zsh)             in ~/.zshrc, after compinit\n"
         "  marey completion fish | source             in ~/.config/fish/config.fish",
     .run = completion,

@@ -42,14 +42,14 @@ static int diff(int n_args, char **args)
 struct cli_command cli_command_diff = {
     .name = "diff",
     .usage = "A B [OPTIONS]",
-    .brief = "did the numbers change, and where first: two dumps of tensors",
+    .brief = "compare two dumps of tensors; find the first difference",
     .about =
         "Compares dump A, the new one, with dump B, the reference, and names the first difference\n"
         "in the order of execution: step, phase, tensor, element, both values and their bits; and\n"
         "the first operation whose inputs agree and whose outputs do not. A dump is a directory\n"
         "that marey.TensorDumper, <marey/dump.h> or ACCV-Lab wrote, or one file: .safetensors,\n"
         ".npy, .json, .png, .bin. The two may differ in layout and format. Values are paired by\n"
-        "path; where paths differ, by order and digests. Equal digests are not read any further.",
+        "path; where paths differ, by order and digests. Tensors with equal digests are not read.",
     CLI_OPTIONS(options),
     .examples =
         "  marey diff new reference\n"

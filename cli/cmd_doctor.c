@@ -14,8 +14,8 @@ static const struct cli_option options[] = {
     {"measure", 0, CLI_FLAG, NULL, &given.measure,
      "also write up to 64 MiB, for 0.3 s at most, and report the speed"},
     {"wait", 'w', CLI_COUNT, "SECONDS", &given.wait,
-     "how long libraries and interpreters, all together, may take to\n"
-     "answer (default: 1)"},
+     "timeout for all libraries and interpreters together\n"
+     "(default: 1)"},
     CLI_COLOR_OPTION(&given.color),
 };
 
@@ -34,7 +34,7 @@ static int doctor(int n_args, char **args)
     enum { LONGEST_WAIT = 3600 };
     marey_table *findings CLI_FINALLY(cli_destroy_table) = NULL;
     if (n_args > 1)
-        return cli_fail("doctor takes one directory, and this is a second: '%s'", args[1]);
+        return cli_fail("doctor takes one directory; '%s' is a second one", args[1]);
     if (given.wait == 0 || given.wait > LONGEST_WAIT)
         return cli_fail("--wait takes 1 to %d seconds", LONGEST_WAIT);
     const struct marey_doctor_options wants = {
@@ -48,15 +48,15 @@ const struct cli_command cli_command_doctor = {
     .usage = "[RUN_DIR] [OPTIONS]",
     .brief = "what can be measured here, and what is missing",
     .about =
-        "Reports what can be measured on this machine, how finely, at what cost, and what is\n"
-        "missing, each with what to do: clock, machine, files, permissions, NVTX, CUDA,\n"
-        "Python, sampling, versions, launcher. A small recording is made in RUN_DIR, or in the\n"
-        "current directory, and removed again. No CUDA context is made and no network used.",
+        "Reports what can be measured on this machine, with resolution and cost, what is missing,\n"
+        "and how to fix it: clock, machine, files, permissions, NVTX, CUDA, Python, sampling,\n"
+        "versions, launcher. Makes a small recording in RUN_DIR, or in the current directory, and\n"
+        "removes it. Creates no CUDA context and uses no network.",
     CLI_OPTIONS(options),
     .examples = "  marey doctor                        about recordings in this directory\n"
-                "  marey doctor /scratch/me --measure  about another one, and how fast it is\n"
+                "  marey doctor /scratch/me --measure  another directory, with its speed\n"
                 "  marey doctor --json | jq '.findings[] | select(.state == \"missing\")'",
-    .exits = "0 also when optional things are missing, 1 when marey cannot record there,\n"
+    .exits = "0 fine, even if optional things are missing, 1 marey cannot record there,\n"
              "2 wrong usage.",
     .run = doctor,
 };

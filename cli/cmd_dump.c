@@ -11,25 +11,25 @@ struct dump_given dump_given = {.color = "auto", .limit = 10, .as = "raw", .pict
 static const struct cli_option options[] = {
     {"step", 's', CLI_TEXT, "N", &dump_given.step, "only this step"},
     {"rank", 'r', CLI_TEXT, "N", &dump_given.rank, "only this rank"},
-    {"all", 'a', CLI_FLAG, NULL, &dump_given.all,
-     "ls: the values of all steps, where there are several"},
+    {"all", 'a', CLI_FLAG, NULL, &dump_given.all, "ls: list the values of all steps"},
     {"limit", 'n', CLI_COUNT, "N", &dump_given.limit,
-     "show: so many rows and numbers from each end (default: 10)"},
+     "show: rows and numbers from each end (default: 10)"},
     {"as", 0, CLI_CHOICE, "raw|npy|json|safetensors", &dump_given.as,
-     "cat: the form (default: raw, the bytes in row-major order)"},
+     "cat: the format (default: raw, the bytes in row-major order)"},
     {"type", 0, CLI_CHOICE, "rgb|bgr|grey", &dump_given.type,
-     "image: what its channels are (default: rgb where there are 3 or\n"
-     "4, else grey)"},
-    {"map", 0, CLI_CHOICE, "viridis|heat|diverging", &dump_given.map, "image: colours for a grey one"},
+     "image: meaning of the channels (default: rgb for 3 or 4,\n"
+     "else grey)"},
+    {"map", 0, CLI_CHOICE, "viridis|heat|diverging", &dump_given.map,
+     "image: color map of a grey image"},
     {"range", 0, CLI_TEXT, "LOW,HIGH", &dump_given.range,
-     "image: the numbers that are black and brightest (default: the\n"
-     "least and the largest)"},
+     "image: the values that become black and brightest (default: the\n"
+     "minimum and maximum)"},
     {"picture", 0, CLI_COUNT, "N", &dump_given.picture,
-     "image: which one of several (default: all, FILE-0.png and so on)"},
+     "image: index of one of several (default: all, FILE-0.png etc.)"},
     {"json", 0, CLI_FLAG, NULL, &dump_given.json, "ls and stats: as JSON"},
     {"csv", 0, CLI_FLAG, NULL, &dump_given.csv, "ls and stats: as CSV"},
     {"output", 'o', CLI_TEXT, "FILE", &dump_given.output,
-     "cat and image: write there (default: -, standard output)"},
+     "cat and image: output file (default: -, standard output)"},
     CLI_COLOR_OPTION(&dump_given.color),
 };
 
@@ -85,9 +85,9 @@ int dump_choose(marey_dumps *dumps, const char *name, dump_use *use, void *ctx)
         CLI_TRY(choose_in_step(&choice, name, use, ctx, &n_found));
     }
     if (n_steps == 0)
-        return cli_fail("there is no such step or rank in the dump; 'marey dump ls' lists them");
+        return cli_fail("the dump has no such step or rank; 'marey dump ls' lists them");
     if (n_found == 0 && name != NULL)
-        return cli_fail("there is no value called '%s'; 'marey dump ls' lists them", name);
+        return cli_fail("the dump has no value '%s'; 'marey dump ls' lists them", name);
     return CLI_FINE;
 }
 
@@ -123,7 +123,7 @@ static int act(size_t action, char **args)
     marey_dumps *dumps;
     CLI_TRY(cli_status(marey_dumps_open(args[1], &dumps)));
     int status = marey_dumps_count(dumps) != 0 ? actions[action].run(dumps, args[2])
-                                               : cli_fail("%s has no step of a dump in it", args[1]);
+                                               : cli_fail("%s contains no step of a dump", args[1]);
     for (size_t i = 0; i < marey_dumps_n_notes(dumps); i++) {
         cli_say("%s", marey_dumps_note(dumps, i));
         status = status == CLI_FINE ? CLI_BAD : status; /* the dump is incomplete */
@@ -134,8 +134,7 @@ static int act(size_t action, char **args)
 
 static int dump(int n_args, char **args)
 {
-    static const char usage[] =
-        "dump takes what to do, a dump and often a name: marey dump ls DUMP";
+    static const char usage[] = "dump needs a command and a dump: marey dump ls DUMP";
     if (n_args < 2 || n_args > 3)
         return cli_fail("%s", usage);
     if (!cli_exclude(&cli_command_dump, "json csv"))
@@ -151,20 +150,20 @@ static int dump(int n_args, char **args)
     const char *nearest = cli_nearest(args[0], &actions[0].name, sizeof actions / sizeof actions[0],
                                       sizeof actions[0]);
     if (nearest != NULL)
-        return cli_fail("dump cannot '%s'; did you mean 'marey dump %s'?", args[0], nearest);
-    return cli_fail("dump cannot '%s'; it can ls, show, stats, cat and image", args[0]);
+        return cli_fail("dump has no command '%s'; did you mean 'marey dump %s'?", args[0], nearest);
+    return cli_fail("dump has no command '%s'; the commands are ls, show, stats, cat and image",
+                    args[0]);
 }
 
 const struct cli_command cli_command_dump = {
     .name = "dump",
     .usage = "ls|show|stats|cat|image DUMP [NAME] [OPTIONS]",
-    .brief = "look into a dump of tensors: names, numbers, statistics, images",
+    .brief = "inspect a dump of tensors: names, numbers, statistics, images",
     .about =
-        "Reads what marey.TensorDumper, <marey/dump.h> or ACCV-Lab dumped, or one file of "
-        "tensors.\n"
-        "  ls     steps; of one step its values with type, shape and bytes\n"
-        "  show   numbers from both ends, and where NaNs and infinities are\n"
-        "  stats  least, largest, mean, norm, how many NaNs, zeroes and so on\n"
+        "Reads a dump of marey.TensorDumper, <marey/dump.h> or ACCV-Lab, or a file of tensors.\n"
+        "  ls     steps; the values of one step with type, shape and bytes\n"
+        "  show   numbers from both ends, and positions of NaNs and infinities\n"
+        "  stats  minimum, maximum, mean, norm, number of NaNs, zeros and so on\n"
         "  cat    one value as raw bytes, npy, JSON or safetensors\n"
         "  image  one value as PNG\n"
         "NAME is a name that ls prints, or a pattern: 'layers*.out'. Pickles are never loaded.",

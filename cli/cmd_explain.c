@@ -18,7 +18,7 @@ const struct marey_finding_page *cli_find_page(const char *id, size_t len)
             return page;
         cli_append(ids, sizeof ids, ", ", page->id);
     }
-    cli_say("there is no finding '%.*s'; there are %s", (int)len, id, ids);
+    cli_say("unknown finding '%.*s'; the findings are %s", (int)len, id, ids);
     return NULL;
 }
 
@@ -33,7 +33,7 @@ static int list(void)
 static int explain(int n_args, char **args)
 {
     if (n_args > 1)
-        return cli_fail("explain takes one finding, and this is a second: '%s'", args[1]);
+        return cli_fail("explain takes one finding; '%s' is a second one", args[1]);
     if (n_args == 0)
         return list();
     const struct marey_finding_page *const page = cli_find_page(args[0], strlen(args[0]));

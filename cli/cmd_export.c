@@ -27,46 +27,46 @@ static struct cli_option options[] = {
     {"to", 't', CLI_CHOICE, format_choices, &given.to,
      "the format (default: by the extension of FILE, else the first)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
-     "write there; - is standard output (default: the name of\n"
-     "the recording with the extension of the format, here)"},
+     "output file; - is standard output (default: the name of the\n"
+     "recording with the extension of the format)"},
     {"split", 0, CLI_FLAG, NULL, &given.split,
-     "a trace for each process, in one TAR; so does a FILE that ends in .tar"},
+     "one trace per process, in a TAR; the default if FILE ends in .tar"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &wants.filter,
-     "only ranges whose name has this word in it, or matches it\n"
-     "where it has one of *?["},
-    {"by", 0, CLI_CHOICE, "thread|rank", &wants.by, "threads or ranks apart (default: all added up)"},
-    {"baseline", 'b', CLI_TEXT, "OLD.marey", &given.baseline, "what changed since this one"},
+     "only ranges whose name contains this word, or matches it\n"
+     "if it has one of *?["},
+    {"by", 0, CLI_CHOICE, "thread|rank", &wants.by, "separate threads or ranks (default: merged)"},
+    {"baseline", 'b', CLI_TEXT, "OLD.marey", &given.baseline, "show the change from this recording"},
     {"calls", 0, CLI_FLAG, NULL, &given.calls,
-     "what a call profiler counted instead of ranges: each path\n"
-     "one box; of itself where there are no ranges"},
+     "the call profile instead of ranges: one box per path; the\n"
+     "default if there are no ranges"},
     {"samples", 0, CLI_FLAG, NULL, &given.samples,
-     "what a sampler saw instead of ranges; beside them in what\n"
-     "draws time. So does each of the next ones, which choose"},
+     "samples instead of ranges; in timelines beside them. The next\n"
+     "options imply it and select samples"},
     {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &samples_filter.mode,
-     "samples: which threads (default: wall, that is main threads\n"
-     "all the time, others on a CPU core)"},
-    {"idle", 0, CLI_FLAG, NULL, &given.idle, "samples: all threads, all the time, and idle processes"},
+     "samples: which threads (default: wall: main threads always,\n"
+     "others while on a CPU core)"},
+    {"idle", 0, CLI_FLAG, NULL, &given.idle, "samples: all threads always, and idle processes"},
     {"range", 0, CLI_TEXT, "NAME", &samples_filter.range, "samples: while this range was open"},
     {"iterations", 0, CLI_TEXT, "WHICH", &samples_filter.iterations,
-     "samples: of these iterations: slow, 7, 10..20"},
+     "samples: during these iterations: slow, 7, 10..20"},
     {"epochs", 0, CLI_TEXT, "WHICH", &samples_filter.epochs, "samples: of these epochs"},
     {"phase", 0, CLI_TEXT, "NAME", &samples_filter.phase, "samples: of this phase"},
     {"thread", 0, CLI_TEXT, "NAME", &samples_filter.thread, "samples: of threads of this name"},
     {"rank", 0, CLI_TEXT, "R", &samples_filter.rank, "samples: of this rank"},
     {"process", 0, CLI_TEXT, "PID|NAME", &samples_filter.process,
-     "of these processes: a PID, worker (of a data loader), worker0,\n"
-     "main (all others), or a part of the command"},
+     "only these processes: a PID, worker (of a data loader), worker0,\n"
+     "main (all others), or part of the command"},
     {"startup", 0, CLI_FLAG, NULL, &given.startup,
-     "imports at start-up as well, of calls and samples; other formats always have them"},
+     "include imports at start-up, of calls and samples; other formats always do"},
     {"from", 0, CLI_TEXT, "TIME", &given.from,
-     "leave out what began before; in seconds since the first event, or as "
-     "start_ns of csv has it, followed by ns"},
-    {"until", 0, CLI_TEXT, "TIME", &given.until, "leave out what ended later"},
+     "omit what began before; in seconds since the first event, or as start_ns of csv, "
+     "followed by ns"},
+    {"until", 0, CLI_TEXT, "TIME", &given.until, "omit what ended later"},
     {"launched-before", 0, CLI_TEXT, "N", &given.launched_before,
-     "GPU activity by the number of its launch instead, as marey_gpu_stop_later() returns it"},
+     "select GPU activity by launch number instead, as returned by marey_gpu_stop_later()"},
     {"about", 0, CLI_TEXT, "JSON", &wants.about,
-     "an object for the file's key \"marey\", such as {\"rank\":0,\"step\":9}"},
-    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
+     "an object to store under the key \"marey\", such as {\"rank\":0,\"step\":9}"},
+    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "print nothing on success"},
 };
 
 /* ---- options that only some formats take ---- */
@@ -299,7 +299,7 @@ static void say_left_out(uint64_t ns, const char *what)
 {
     char time[32];
     if (ns != 0 && !given.quiet)
-        cli_say("left out %s of %s shows them",
+        cli_say("omitted %s of %s includes them",
                 marey_text_number((double)ns, MAREY_UNIT_NS, time, sizeof time), what);
 }
 
@@ -374,9 +374,10 @@ static int export_to_file(const struct cli_recordings *recordings,
     struct job job = {recordings, format};
     char leftover[PATH_MAX + 16];
     if (has_leftover(format, path, leftover, sizeof leftover))
-        return cli_fail("%s is left from an earlier file of that name and would damage the new "
-                        "one; remove it, or choose another name",
-                        leftover);
+        return cli_fail(
+            "%s is left over from an earlier file of that name and would corrupt the new one; "
+            "remove it, or choose another name",
+            leftover);
     return cli_write_file(path, write_job, &job, given.quiet ? NULL : format->next);
 }
 
@@ -399,8 +400,8 @@ static int export(int n_args, char **args)
     if (!check_options(format))
         return CLI_BAD;
     if (given.calls && wants_samples())
-        return cli_fail("calls and samples go into files of their own: leave --calls out, or what "
-                        "chooses samples");
+        return cli_fail("calls and samples need separate files: remove --calls, or the options "
+                        "that select samples");
     struct cli_recordings recordings CLI_FINALLY(cli_close) = {0};
     if (!(format->content == MAREY_EXPORT_EVENTS ? cli_open_whole : cli_open)(&recordings, args,
                                                                               n_args) ||
@@ -423,7 +424,7 @@ static int export(int n_args, char **args)
     if (strcmp(output, "-") == 0)
         status = export_to_stdout(&recordings, format);
     else if (is_input(output, args, n_args))
-        status = cli_fail("%s is what is read; choose another file with -o", output);
+        status = cli_fail("%s is also the input; choose another file with -o", output);
     else
         status = export_to_file(&recordings, format, output);
     if (status == CLI_FINE) {
@@ -441,16 +442,15 @@ const struct cli_command cli_command_export = {
     .brief = "a timeline, a flame graph or a database",
     .about =
         "Writes recordings into one file for another tool. Several recordings, and all ranks in\n"
-        "them, are on one time axis. Files may be of any size; memory does not grow with them.\n"
-        "Traces and profiles of other tools ('marey import --help' lists them) are converted as\n"
-        "well.\n"
+        "them, share one time axis. Files may be of any size; memory does not grow with them.\n"
+        "Also converts traces and profiles of other tools ('marey import --help' lists them).\n"
         "\n"
-        "Timelines and tables have single events: ranges, marks, counters and GPU activity. Flame\n"
-        "graphs and stacks add up the time of each path of ranges within ranges, without marks,\n"
-        "counters and async ranges; with --baseline they show what changed. Formats of functions\n"
-        "and callers have the calls that a call profiler counted; samples, else ranges, where\n"
-        "there are none. Timelines have samples ('marey attach', 'marey run --sample') beside\n"
-        "other events; --samples exports samples in every format.",
+        "Timelines and tables contain single events: ranges, marks, counters and GPU activity.\n"
+        "Flame graphs and stacks contain the total time of each path of nested ranges, without\n"
+        "marks, counters and async ranges; with --baseline they show the change. Formats of\n"
+        "functions and callers contain the call profile; without one samples, else ranges.\n"
+        "Timelines contain samples ('marey attach', 'marey run --sample') beside other events;\n"
+        "--samples exports samples in every format.",
     .terms = "Formats",
     .term = format_term,
     .prepare = prepare,
@@ -462,7 +462,7 @@ const struct cli_command cli_command_export = {
         "  marey export train.marey --to chrome          train.json\n"
         "  marey export a.marey b.marey -o both.pftrace  two runs side by side\n"
         "  marey export train.marey -o train.svg         a flame graph\n"
-        "  marey export new.marey -b old.marey -o d.svg  what became slower, what faster\n"
+        "  marey export new.marey -b old.marey -o d.svg  what became slower or faster\n"
         "  marey export trace.json.gz -o trace.db        one format into another\n"
         "  marey export train.marey --to kineto          train.pt.trace.json, for tools of torch\n"
         "  marey export train.marey --to pstats          train.prof, for pstats and snakeviz\n"

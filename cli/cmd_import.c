@@ -20,17 +20,17 @@ static char format_choices[128];
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
-     "the recording (default: the name of the first file, with\n"
-     ".marey, here)"},
+     "the recording (default: the name of the first file with\n"
+     ".marey, in the current directory)"},
     {"from", 0, CLI_CHOICE, format_choices, &given.from,
      "the format of the files (default: detected by their first bytes)"},
     {"rate", 0, CLI_COUNT, "HZ", &given.rate,
-     "how many samples a second has, for stacks without times: py-spy\n"
-     "raw and other collapsed stacks (default: 100)"},
-    {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+     "samples per second, for stacks without times: py-spy raw and\n"
+     "other collapsed stacks (default: 100)"},
+    {"force", 0, CLI_FLAG, NULL, &given.force, "replace an existing recording"},
     {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
-     "files to read at a time (default: as many as there are cores)"},
-    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
+     "files to read in parallel (default: one per CPU core)"},
+    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "print nothing on success"},
 };
 
 /* ---- output ---- */
@@ -51,7 +51,7 @@ static bool may_use(const char *path)
     if (cli_look_at(path) != CLI_IS_RECORDING)
         return true;
     if (!given.force)
-        cli_fail("%s holds a recording already; --force replaces it", quoted);
+        cli_fail("%s already contains a recording; --force replaces it", quoted);
     return given.force;
 }
 
@@ -145,11 +145,11 @@ const struct cli_command cli_command_import = {
     .usage = "FILE... [-o RUN.marey] [OPTIONS]",
     .brief = "traces and profiles of other tools as a recording",
     .about =
-        "Reads files of other tools into a recording, on which every command here then works.\n"
-        "Each file may be gzipped. Several files, or a folder of them, are the ranks of one run.\n"
+        "Converts files of other tools to a recording, which all other commands accept. Files may\n"
+        "be gzipped. Several files, or a folder of them, are the ranks of one run.\n"
         "\n"
-        "report, export, compare and the others take such files and folders directly as well;\n"
-        "importing once saves reading them again. Files may be of any size; memory does not grow\n"
+        "report, export, compare and others also read such files and folders directly; importing\n"
+        "once avoids converting them each time. Files may be of any size; memory does not grow\n"
         "with them.",
     .terms = "Formats",
     .term = format_term,

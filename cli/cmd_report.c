@@ -25,10 +25,10 @@ static struct {
 
 static const struct cli_option options[] = {
     {"per-iteration", 0, CLI_FLAG, NULL, &given.per_iteration,
-     "CSV of every iteration and every range in it"},
+     "CSV with every range in every iteration"},
     {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
-     "of these processes only: a PID, worker (of a data loader),\n"
-     "worker0, main (all others), or a part of the command"},
+     "only these processes: a PID, worker (of a data loader),\n"
+     "worker0, main (all others), or part of the command"},
     {"limit", 'n', CLI_COUNT, "N", &given.limit,
      "at most N rows, 0 for all (default: 30; all with --json and\n"
      "--csv)"},
@@ -39,22 +39,21 @@ static const struct cli_option options[] = {
     {"markdown", 0, CLI_FLAG, NULL, &given.markdown,
      "the diagnosis and one table as Markdown, for a pull request"},
     {"table", 0, CLI_TEXT, "NAME", &given.table,
-     "which: ranges, tree, processes, ... as --json calls them;\n"
+     "the table: ranges, tree, processes, ... as in --json;\n"
      "docs/reference/analyses.md lists those of --gpu, --samples and\n"
      "the others"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
-     "a page to look at: timeline, tables, iterations, flame graph,\n"
-     "in one file that opens in any browser"},
+     "a page with timeline, tables, iterations and flame graph, in\n"
+     "one file that opens in any browser"},
     {"fail-on", 0, CLI_TEXT, "ID[,ID...]", &given.gates.ids,
-     "exit with 1 when the diagnosis has one of these findings;\n"
+     "exit with 1 if the diagnosis has one of these findings;\n"
      "'marey explain' lists them"},
     {"fail-if-compute-below", 0, CLI_TEXT, "PERCENT", &given.gates.compute,
-     "exit with 1 when the GPU computes for less than this share of\n"
+     "exit with 1 if the GPU computes for less than this share of\n"
      "each step: '60' or '60%'"},
-    {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output, "output file (default: -, standard output)"},
     CLI_COLOR_OPTION(&given.color),
-    {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
-     "threads to read with (default: as many as there are cores)"},
+    {"jobs", 'j', CLI_COUNT, "N", &given.jobs, "threads to read with (default: one per CPU core)"},
 };
 
 /* ---- options ---- */
@@ -335,7 +334,7 @@ static int print_share(struct report_share *share, int n_args, char **args)
         status = report_to(&(struct input){
             .recordings = share->has_below ? &whole : &share->recordings, .made = share->report});
     if (status == CLI_FINE && share->damaged != NULL)
-        status = cli_fail("%s is damaged; this is what could be read of it", share->damaged);
+        status = cli_fail("%s is damaged; only the readable part is included", share->damaged);
     marey_report_destroy(share->report);
     cli_close(&share->recordings);
     return status;

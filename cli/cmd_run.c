@@ -15,56 +15,55 @@ static struct {
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
-     "record there (default: PROGRAM.marey here, or the first free\n"
-     "of PROGRAM-2.marey, PROGRAM-3.marey, ...)"},
-    {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
-    {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+     "the recording (default: PROGRAM.marey, or the first free of\n"
+     "PROGRAM-2.marey, PROGRAM-3.marey, ...)"},
+    {"append", 0, CLI_FLAG, NULL, &given.append, "add to an existing recording"},
+    {"force", 0, CLI_FLAG, NULL, &given.force, "replace an existing recording"},
     {"budget", 0, CLI_TEXT, "PERCENT", &given.budget,
-     "what recording may cost the program (default: 1%)"},
+     "maximum overhead of the default recording (default: 1%)"},
     {"only", 0, CLI_TEXT, "ranges", &given.only,
      "record marey ranges only: no samples, no training steps"},
     {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
-     "record what NVIDIA GPUs do, and the calls that cause it, in\n"
-     "any program that uses CUDA"},
+     "record activity of NVIDIA GPUs, and the calls that launch it,\n"
+     "in any program that uses CUDA"},
     {"gpu-schedule", 0, CLI_TEXT, "W:U:A[:R]", &given.gpu_schedule,
-     "with --gpu, leave out W iterations, warm up for U, record A;\n"
-     "and again, R times in all (default: for ever)"},
+     "with --gpu, skip W iterations, warm up for U, record A; repeat\n"
+     "this R times (default: without end)"},
     {"calls", 0, CLI_MAYBE, "MODULE,...", &given.calls,
-     "profile Python's functions: how often each was called, how\n"
-     "long it took, by whom and with which arguments; only of\n"
-     "these modules and packages, others then cost nothing"},
+     "profile Python functions: number of calls, time, callers and\n"
+     "arguments; only in these modules and packages, others then\n"
+     "cost nothing"},
     {"sample", 0, CLI_MAYBE, "HZ", &given.sample,
-     "sample what Python's threads do, in the program and in all\n"
-     "that it starts, HZ times a second (default: 100); nothing of\n"
-     "it runs in the program"},
+     "sample the Python threads of the program and its children HZ\n"
+     "times per second (default: 100), from outside"},
     {"native", 0, CLI_FLAG, NULL, &given.native,
-     "with --sample, frames of C and C++ as well, and programs\n"
+     "with --sample, include frames of C and C++, and programs\n"
      "without Python"},
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
-     "record MPI's calls: a range for each, with what it sends and\n"
-     "gets; before mpirun or after it"},
+     "record MPI calls: a range for each, with bytes sent and\n"
+     "received; before mpirun or after it"},
     {"energy", 0, CLI_FLAG, NULL, &given.energy,
-     "record power, energy and utilization of the GPUs that the\n"
-     "program may use, and of the processors where that is allowed"},
+     "record power, energy and utilization of the program's GPUs,\n"
+     "and of CPUs if permitted"},
     {"energy-hz", 0, CLI_COUNT, "N", &given.energy_hz,
-     "values of power a second, 1 to 100 (default: up to 50 where\n"
-     "the driver keeps samples, else 20, fewer where it is slow)"},
+     "power readings per second, 1 to 100 (default: up to 50 if the\n"
+     "driver buffers samples, else 20, fewer if it is slow)"},
     {"memory", 0, CLI_FLAG, NULL, &given.memory,
-     "record resident memory, and by samples what is allocated,\n"
-     "where, and what of it is freed; C, C++ and Python"},
+     "record resident memory, and sample allocations with their\n"
+     "stacks and frees; C, C++ and Python"},
     {"memory-sample", 0, CLI_TEXT, "SIZE", &given.memory_sample,
      "with --memory, bytes between two samples (default: 512KiB, or\n"
-     "more where that would be many); 1: every allocation"},
+     "more with many allocations); 1: every allocation"},
     {"nvtx", 0, CLI_FLAG, NULL, &given.nvtx,
      "record NVTX ranges and marks of the program and its\n"
      "libraries (PyTorch, NCCL, DALI, ...); no GPU is needed"},
     {"options", 0, CLI_TEXT, "KEY=VALUE,...", &given.options,
-     "how to record; they go into MAREY_OPTIONS, after what is\n"
-     "there. 'marey run --options help' lists them"},
+     "recording options, appended to MAREY_OPTIONS;\n"
+     "'marey run --options help' lists them"},
     {"repeat", 0, CLI_COUNT, "N", &given.repeat,
-     "run it N times, one after the other, into one recording:\n"
-     "repeats for 'marey compare'; ends with the first that fails"},
-    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
+     "run it N times in sequence, into one recording: repeats for\n"
+     "'marey compare'; stops at the first failure"},
+    {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "print nothing on success"},
 };
 
 /* Without an option that selects measurements, record what the diagnosis needs. */
@@ -431,7 +430,7 @@ static int run_repeatedly(const char *recording, const char *how, char **program
             return error;
         add_run(recording, program, end);
         if (end->wait_status != 0 && i < given.repeat) {
-            cli_say("run %u of %u did not end well; the rest is not run", i, given.repeat);
+            cli_say("run %u of %u failed; the remaining runs are skipped", i, given.repeat);
             return 0;
         }
         if (given.repeat > 1 && !given.quiet)
@@ -474,26 +473,27 @@ static int run(int n_args, char **args)
     if (n_args == 0)
         return cli_fail("run needs a program: marey run -- python train.py");
     if (given.only != NULL && strcmp(given.only, "ranges") != 0)
-        return cli_fail("--only takes 'ranges'; the other options add what they name");
+        return cli_fail("--only takes 'ranges'; use the other options to add measurements");
     if (given.budget != NULL && !is_auto())
         return cli_fail(
             "--budget limits the default recording; it excludes options that name an instrument");
     if (given.repeat == 0)
         return cli_fail("--repeat takes 1 or more");
     if (given.gpu_schedule != NULL && !given.gpu)
-        return cli_fail("--gpu-schedule says when --gpu records, which is not given");
+        return cli_fail("--gpu-schedule needs --gpu");
     if (given.memory_sample != NULL && !given.memory)
-        return cli_fail("--memory-sample says how --memory samples, which is not given");
+        return cli_fail("--memory-sample needs --memory");
     if (given.native && given.sample == NULL)
-        return cli_fail("--native says what --sample reads, which is not given");
+        return cli_fail("--native needs --sample");
     double hz;
     if (given.sample != NULL && given.sample[0] != '\0' && !cli_rate("sample", given.sample, &hz))
         return CLI_BAD;
     if (!cli_exclude(&cli_command_run, "append force"))
         return CLI_BAD;
     if (given.force && run_is_one_of_many())
-        return cli_fail("--force would let each rank remove what the others record; remove the "
-                        "recording first");
+        return cli_fail(
+            "with --force each rank would remove the recordings of the others; remove the "
+            "recording first");
 
     char *options_text CLI_FREED = joined_options();
     if (options_text == NULL)
@@ -509,28 +509,27 @@ static int run(int n_args, char **args)
 const struct cli_command cli_command_run = {
     .name = "run",
     .usage = "[OPTIONS] [--] PROGRAM [ARGUMENTS...]",
-    .brief = "run a program and record what it does",
+    .brief = "run a program and record it",
     .about =
         "Runs a program, records what a diagnosis needs, and prints why it is slow: training\n"
         "steps and their phases, stacks of all Python threads and child processes, native\n"
         "stacks of programs without Python. The program is not changed. Options that name an\n"
         "instrument (--gpu, --sample, ...) record that instead. Works before torchrun, mpirun\n"
-        "and srun, and after them. Signals go to the program; its exit status is passed on. What\n"
-        "it recorded is kept, however it ends.",
+        "and srun, and after them. Forwards signals to the program, and returns its exit status.\n"
+        "The recording is kept however the program ends.",
     CLI_OPTIONS(options),
-    .examples =
-        "  marey run python train.py                  records into train.marey\n"
-        "  marey run ./solver                         native stacks and waits for locks\n"
-        "  marey run --gpu -- python train.py         kernels, copies and who launched them\n"
-        "  marey run --energy -- python train.py      power, energy and utilization beside it\n"
-        "  marey run --sample -- python train.py      where Python is, a hundred times a second\n"
-        "  marey run --memory -- ./solver             what it allocates, what it never frees\n"
-        "  marey run --mpi -- mpirun -n 4 ./solver    MPI's calls as well\n"
-        "  marey run --nvtx -- python train.py        NVTX's ranges as well\n"
-        "  marey run -o first.marey -- ./train        names the recording\n"
-        "  marey run -- torchrun --nproc-per-node 4 train.py\n"
-        "  marey run --repeat 5 -o a.marey -- python train.py   five runs to compare with\n"
-        "  marey run --options policy=keep-newest,pool=64MiB -- ./train",
+    .examples = "  marey run python train.py                  records into train.marey\n"
+                "  marey run ./solver                         native stacks and lock waits\n"
+                "  marey run --gpu -- python train.py         kernels, copies and their launches\n"
+                "  marey run --energy -- python train.py      power, energy and utilization\n"
+                "  marey run --sample -- python train.py      Python stacks, 100 times per second\n"
+                "  marey run --memory -- ./solver             allocations, and leaks\n"
+                "  marey run --mpi -- mpirun -n 4 ./solver    MPI calls\n"
+                "  marey run --nvtx -- python train.py        NVTX ranges\n"
+                "  marey run -o first.marey -- ./train        names the recording\n"
+                "  marey run -- torchrun --nproc-per-node 4 train.py\n"
+                "  marey run --repeat 5 -o a.marey -- python train.py   five runs to compare with\n"
+                "  marey run --options policy=keep-newest,pool=64MiB -- ./train",
     .exits = "the program's own; 2 wrong usage, 3 the program could not be started.",
     .stops_at_argument = true,
     .run = run,

@@ -46,9 +46,8 @@ static bool report_point(const marey_table *points, size_t row, double percent)
         return false;
     name_point(points, row, name, sizeof name);
     if (!has_interval)
-        cli_say(
-            "%s: efficiency %.1f %%, %.1f below %g %%; single runs, so chance cannot be ruled out",
-            name, efficiency, percent - efficiency, percent);
+        cli_say("%s: efficiency %.1f %%, %.1f below %g %%; single runs, so this may be noise", name,
+                efficiency, percent - efficiency, percent);
     else if (high.as.f64 * 100 < percent)
         cli_say("%s: efficiency %.1f %% (%.1f to %.1f %%), %.1f below %g %%", name, efficiency,
                 low.as.f64 * 100, high.as.f64 * 100, percent - efficiency, percent);
@@ -155,12 +154,12 @@ static struct {
 
 static const struct cli_option options[] = {
     {"fail-below-efficiency", 0, CLI_TEXT, "PERCENT", &given.gate,
-     "exit with 1 when a number of workers has less of ideal\n"
-     "speedup than this with confidence: '70' or '70%'"},
-    {"html", 0, CLI_TEXT, "FILE", &given.html, "a page as well: charts and tables"},
-    {"pictures", 'p', CLI_TEXT, "DIR", &given.pictures, "each chart as well, as DIR/NAME.svg"},
+     "exit with 1 if the efficiency at some number of workers is\n"
+     "below this with confidence: '70' or '70%'"},
+    {"html", 0, CLI_TEXT, "FILE", &given.html, "also write a page with charts and tables"},
+    {"pictures", 'p', CLI_TEXT, "DIR", &given.pictures, "also write each chart as DIR/NAME.svg"},
     {"itwinai-names", 0, CLI_FLAG, NULL, &given.itwinai_names,
-     "the six charts of itwinai, by its names"},
+     "write itwinai's six charts under its names"},
 };
 
 /* ---- reading ---- */
@@ -244,16 +243,15 @@ static int run(int n_args, char **args)
 struct cli_command cli_command_scale = {
     .name = "scale",
     .usage = "RUN.marey|FOLDER|FILE.csv|NAME=RUN... [OPTIONS]",
-    .brief = "does it scale: speedup and efficiency over workers",
+    .brief = "speedup and efficiency by number of workers",
     .about =
-        "Reads runs of one program with different numbers of workers and says whether it gets\n"
-        "faster, how much, until when, and what of a step holds it back. Takes recordings,\n"
-        "folders of recordings or of traces of PyTorch's profiler (a folder for each run), CSV\n"
-        "files of measurements, and runs in an MLflow store. Runs with as many workers are\n"
-        "repeats: medians of them, with 95 % intervals, never sums. Runs of one strategy are a\n"
-        "series, which begins with its own smallest number of workers. First epochs are left out\n"
-        "as warm-up. Fits of Amdahl's law and of the universal scalability law forecast larger\n"
-        "runs.",
+        "Reads runs of one program with different numbers of workers and reports speedup,\n"
+        "efficiency, a forecast, and what limits a step. Takes recordings, folders of recordings\n"
+        "or of torch.profiler traces (one folder per run), CSV files of measurements, and runs in\n"
+        "an MLflow store. Runs with the same number of workers are repeats: reported as medians\n"
+        "with 95 % intervals, never sums. Runs of one strategy are a series, whose baseline is\n"
+        "its smallest number of workers. First epochs are excluded as warm-up. Fits of Amdahl's\n"
+        "law and of the universal scalability law forecast larger runs.",
     CLI_OPTIONS(options),
     .examples = "  marey scale one.marey two.marey four.marey\n"
                 "  marey scale runs/ --html scaling.html\n"
@@ -262,7 +260,7 @@ struct cli_command cli_command_scale = {
                 "  marey scale --mlflow mllogs/mlflow --experiment scaling\n"
                 "  marey scale runs/ --csv=points > points.csv\n"
                 "  marey scale runs/ --fail-below-efficiency 70%        for CI",
-    .exits = "0 fine, 1 the gate failed: less efficient than asked for, 2 wrong usage or\n"
-             "input, or no run at all.",
+    .exits = "0 fine, 1 the gate failed: less efficient than required, 2 wrong usage or\n"
+             "input, or no runs.",
     .run = run,
 };

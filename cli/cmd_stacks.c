@@ -10,7 +10,7 @@ static const struct cli_option options[] = {
     {"json", 0, CLI_FLAG, NULL, &given.json,
      "an object: processes, groups of equal stacks with their threads\n"
      "and frames, failures"},
-    {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
+    {"native", 'n', CLI_FLAG, NULL, &given.native, "include frames of C and C++"},
     {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
     CLI_COLOR_OPTION(&given.color),
 };
@@ -39,11 +39,11 @@ static int stacks(int n_args, char **args)
 const struct cli_command cli_command_stacks = {
     .name = "stacks",
     .usage = "PID... [OPTIONS]",
-    .brief = "what every thread of Python processes does now, once",
+    .brief = "print the stacks of Python processes once",
     .about =
-        "Prints the stack of each thread of Python processes and of their children, with what\n"
-        "it waits for. Threads with equal stacks are grouped: of many ranks one sees where\n"
-        "most are, and which are elsewhere. A thread is stopped for some 50 us while it is read.",
+        "Prints the stack of each thread of Python processes and their children, and what it\n"
+        "waits for. Threads with equal stacks are grouped: with many ranks this shows where most\n"
+        "are, and which differ. Each thread is stopped for about 50 us while it is read.",
     CLI_OPTIONS(options),
     .examples = "  marey stacks 4711                     all threads of one process\n"
                 "  marey stacks $(pgrep -f train.py)     all ranks of a job on this machine\n"

@@ -19,18 +19,16 @@ static struct {
 
 static const struct cli_option options[] = {
     {"by", 0, CLI_CHOICE, "functions|lines|threads|ranks", &given.by, "what to begin with"},
-    {"total", 0, CLI_FLAG, NULL, &given.total,
-     "sort by the time of a function with all that it calls"},
+    {"total", 0, CLI_FLAG, NULL, &given.total, "sort by total time, including callees"},
     {"idle", 0, CLI_FLAG, NULL, &given.idle,
-     "time counts on all threads; else on main threads, and on others\n"
-     "while they are on a CPU core"},
-    {"window", 'w', CLI_TEXT, "TIME", &given.window, "of the last seconds (default: 5s)"},
-    {"rate", 'r', CLI_TEXT, "HZ", &given.rate, "samples a second of each process (default: 100)"},
+     "count all threads always; default: main threads always, others\n"
+     "while on a CPU core"},
+    {"window", 'w', CLI_TEXT, "TIME", &given.window, "time covered by the table (default: 5s)"},
+    {"rate", 'r', CLI_TEXT, "HZ", &given.rate, "samples per second and process (default: 100)"},
     {"once", 0, CLI_FLAG, NULL, &given.once,
-     "print one table after the time of --window (then default: 1s)"},
-    {"limit", 'l', CLI_COUNT, "N", &given.limit,
-     "rows at most, where there is no terminal (default: 20)"},
-    {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
+     "print one table after --window (then default: 1s) and exit"},
+    {"limit", 'l', CLI_COUNT, "N", &given.limit, "maximum rows without a terminal (default: 20)"},
+    {"native", 'n', CLI_FLAG, NULL, &given.native, "include frames of C and C++"},
     {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
     CLI_COLOR_OPTION(&given.color),
 };
@@ -91,7 +89,7 @@ static int show_on_terminal(struct top *top, marey_sampler *sampler)
 {
     if (!terminal_open()) {
         terminal_close();
-        return cli_fail("cannot take the terminal; 'marey top --once' needs none");
+        return cli_fail("cannot use the terminal; 'marey top --once' works without one");
     }
     if (sampling_start(&top->sampling, sampler))
         watch_terminal(top);
@@ -176,14 +174,13 @@ static int top(int n_args, char **args)
 const struct cli_command cli_command_top = {
     .name = "top",
     .usage = "[PID...] [OPTIONS]",
-    .brief = "what running Python processes do right now, live",
+    .brief = "live view of running Python processes",
     .about =
-        "Shows where Python processes and those that they start have been in the last seconds, by\n"
-        "function, line, thread or rank. Keys: f functions, l lines, t threads, r ranks, s sort "
-        "by\n"
-        "self, o by total, i idle threads too, p pause, q quit. Where standard output is not a\n"
-        "terminal, a table a second is printed. Without a PID: lists the processes that run "
-        "Python.",
+        "Shows where Python processes and their children have spent the last seconds, by\n"
+        "function, line, thread or rank. Keys: f functions, l lines, t threads, r ranks, s sort\n"
+        "by self, o by total, i include idle threads, p pause, q quit. If standard output is "
+        "not a\n"
+        "terminal, prints a table per second. Without a PID, lists the processes that run Python.",
     CLI_OPTIONS(options),
     .examples =
         "  marey top                                    which processes can be watched\n"

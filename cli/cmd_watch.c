@@ -17,15 +17,14 @@ static struct {
 } given = {.stall = "60s", .color = "auto"};
 
 static const struct cli_option options[] = {
-    {"stall", 's', CLI_TEXT, "TIME", &given.stall,
-     "how long nothing may move: 60s, 5m (default: 60s)"},
+    {"stall", 's', CLI_TEXT, "TIME", &given.stall, "time without progress: 60s, 5m (default: 60s)"},
     {"busy", 0, CLI_FLAG, NULL, &given.busy,
-     "only stacks count, whatever processors do: for threads that\n"
-     "spin until a GPU or another rank answers"},
-    {"once", 0, CLI_FLAG, NULL, &given.once, "end with status 1 after the first stall"},
+     "ignore CPU use: for threads that spin while they wait for a\n"
+     "GPU or another rank"},
+    {"once", 0, CLI_FLAG, NULL, &given.once, "exit with status 1 after the first stall"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "append stacks to this file (default: standard output)"},
-    {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
+    {"native", 'n', CLI_FLAG, NULL, &given.native, "include frames of C and C++"},
     {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
     CLI_COLOR_OPTION(&given.color),
 };
@@ -68,7 +67,7 @@ static void print_time(const struct watch *watch, FILE *out)
     char text[40] = "";
     if (localtime_r(&now, &tm) != NULL)
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
-    fprintf(out, "%s: nothing has moved for %g s\n", text, watch->stall_s);
+    fprintf(out, "%s: no progress for %g s\n", text, watch->stall_s);
 }
 
 static int report_stall(const struct watch *watch)
@@ -86,7 +85,7 @@ static int report_stall(const struct watch *watch)
     if (!is_written)
         return cli_fail("cannot write the stacks: %s", strerror(errno));
     if (given.output != NULL)
-        cli_say("nothing has moved for %g s; the stacks are in %s", watch->stall_s, given.output);
+        cli_say("no progress for %g s; the stacks are in %s", watch->stall_s, given.output);
     return CLI_FINE;
 }
 
@@ -151,20 +150,18 @@ static int watch(int n_args, char **args)
 const struct cli_command cli_command_watch = {
     .name = "watch",
     .usage = "PID... [OPTIONS]",
-    .brief = "wait until nothing moves any more, then print all stacks",
-    .about = "Watches Python processes and those that they start. When no thread of any has had "
-             "another\n"
-             "stack and none has taken 2 % of a processor for the time of --stall, it prints the "
-             "stacks\n"
-             "of all threads, equal ones together, with what they wait for; once for each stall. "
-             "It ends\n"
-             "with the processes, or by ctrl-C.",
+    .brief = "wait until a job hangs, then print all stacks",
+    .about =
+        "Watches Python processes and their children. If no stack of any thread has changed and\n"
+        "no process has used 2 % of a CPU core for the time of --stall, prints the stacks of all\n"
+        "threads, grouped by equality, and what they wait for; once per stall. Ends with the\n"
+        "processes, or on ctrl-C.",
     CLI_OPTIONS(options),
     .examples =
         "  marey watch $(pgrep -f train.py) --stall 60s         all ranks of a job on this "
         "machine\n"
         "  marey watch 4711 --stall 5m -o hang.txt --once       for a script: status 1 on a stall\n"
-        "  marey watch 4711 --busy --native                     also while it spins in NCCL",
+        "  marey watch 4711 --busy --native                     even while it spins in NCCL",
     .exits = "0 the processes ended, or ctrl-C; with --once 1 after a stall; 2 wrong usage,\n"
              "or a process could not be read.",
     .run = watch,

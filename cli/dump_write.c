@@ -40,9 +40,8 @@ static int count_value(void *ctx, const struct dump_choice *choice)
 {
     size_t *n = ctx;
     (void)choice;
-    return ++*n > 1
-               ? cli_fail("there are several values of this name; --step and --rank choose one")
-               : CLI_FINE;
+    return ++*n > 1 ? cli_fail("several values have this name; select one with --step and --rank")
+                    : CLI_FINE;
 }
 
 /* Writes nothing unless exactly one value matches. */
@@ -73,7 +72,7 @@ static bool parse_range(struct marey_image_options *options)
         if (end != high && *end == '\0' && options->high > options->low)
             return true;
     }
-    return cli_refuse("--range takes two numbers, the lower first, such as 0,1 and not '%s'",
+    return cli_refuse("--range takes two numbers, the lower first, such as 0,1, not '%s'",
                       dump_given.range);
 }
 
@@ -134,11 +133,12 @@ static int save_images(const marey_images *images)
     const char *path = dump_given.output != NULL ? dump_given.output : "-";
     const size_t n = marey_images_count(images);
     if (dump_given.picture != UINT32_MAX && dump_given.picture >= n)
-        return cli_fail("there is no image %u: there are %zu, from 0 on", dump_given.picture, n);
+        return cli_fail("no image %u: there are %zu, from 0 on", dump_given.picture, n);
     if (dump_given.picture != UINT32_MAX || n == 1)
         return save_image(marey_images_get(images, n == 1 ? 0 : dump_given.picture), path);
     if (strcmp(path, "-") == 0)
-        return cli_fail("these are %zu images: --picture chooses one, --output FILE.png writes all",
+        return cli_fail("the value has %zu images: select one with --picture, or write all with "
+                        "--output FILE.png",
                         n);
     for (size_t i = 0; i < n; i++)
         CLI_TRY(save_numbered(marey_images_get(images, i), path, i));

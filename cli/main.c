@@ -42,9 +42,9 @@ const struct cli_command cli_program = {
     .examples = "  marey run -- python train.py             records into train.marey\n"
                 "  marey report train.marey                 the table: which range took how long\n"
                 "  marey export train.marey --to perfetto   the timeline, for ui.perfetto.dev\n"
-                "  marey top 4711                           what a Python that runs does right now",
-    .exits = "0 fine, 1 the answer is no, 2 wrong usage or input, 3 the program could\n"
-             "not be started; 'marey run' passes the program's own status on.",
+                "  marey top 4711                           live view of a running Python process",
+    .exits = "0 fine, 1 negative result, such as a failed gate, 2 wrong usage or input,\n"
+             "3 the program could not be started; 'marey run' returns the program's own status.",
 };
 
 const struct cli_command *cli_find_command(const char *name)
@@ -84,8 +84,8 @@ static int unknown_command(const char *name)
         names[i] = cli_commands[i]->name;
     const char *nearest = cli_nearest(name, names, N_COMMANDS, sizeof names[0]);
     if (nearest != NULL)
-        return cli_fail("there is no command '%s'; did you mean 'marey %s'?", name, nearest);
-    return cli_fail("there is no command '%s'; 'marey --help' lists them", name);
+        return cli_fail("unknown command '%s'; did you mean 'marey %s'?", name, nearest);
+    return cli_fail("unknown command '%s'; 'marey --help' lists them", name);
 }
 
 static int run_command(const struct cli_command *command, char **args)
@@ -99,7 +99,7 @@ static int run_command(const struct cli_command *command, char **args)
 static int no_such_command(const char *word)
 {
     if (word[0] == '-')
-        return cli_fail("there is no option '%s' before a command; see 'marey --help'", word);
+        return cli_fail("no option '%s' is valid before a command; see 'marey --help'", word);
     return unknown_command(word);
 }
 

@@ -172,10 +172,10 @@ static const char *load(void)
 {
     void *library = open_library();
     if (library == NULL)
-        return "its library was not found (MAREY_MPI_LIBRARY=FILE says where it is)";
+        return "its library was not found (set MAREY_MPI_LIBRARY=FILE)";
     return find_functions(library) && learn_dialect(library)
                ? NULL
-               : "its library is neither that of Open MPI nor of MPICH or a relative";
+               : "its library is neither Open MPI nor MPICH-compatible";
 }
 
 /* ---- bytes ---- */
@@ -256,7 +256,7 @@ static const char *come_up(struct mpi_job *job)
         return NULL;
     /* MPI_COMM_WORLD has only this process. */
     mpi.Finalize();
-    return "its library is not that of the launcher (MAREY_MPI_LIBRARY=FILE names another)";
+    return "its library is not that of the launcher (set MAREY_MPI_LIBRARY=FILE)";
 }
 
 enum mpi_begin mpi_job_begin(struct mpi_job *job)

@@ -400,8 +400,8 @@ enum report_mpi report_mpi(int n_paths, char **paths, const struct marey_report_
     }
     if (alone != NULL) {
         if (job.rank == 0)
-            cli_say("%s is made by one process; the other %u of the MPI job have nothing to do",
-                    alone, job.size - 1);
+            cli_say("%s runs in one process; the other %u of the MPI job are idle", alone,
+                    job.size - 1);
         mpi_job_end();
         return job.rank == 0 ? REPORT_ALONE : REPORT_LEAVE;
     }

@@ -72,9 +72,8 @@ static bool find_beside(const char *name, const char *option, char into[PATH_MAX
     if (snprintf(into, PATH_MAX, "%s/%s", folder, name) < PATH_MAX && access(into, R_OK) == 0)
         return true;
     return cli_refuse(
-        "%s needs %s, and it is not beside libmarey in %s; install marey anew, with all of "
-        "its files",
-        option, name, folder);
+        "%s needs %s, which is missing beside libmarey in %s; reinstall marey completely", option,
+        name, folder);
 }
 
 bool run_inject_cuda(void)
@@ -106,9 +105,8 @@ bool run_nvtx(void)
     char path[PATH_MAX];
     const char *const tool = cli_env(nvtx_tool);
     if (is_nsight(tool)) {
-        cli_say(
-            "Nsight Systems takes the NVTX ranges of the program, so they are not recorded; run "
-            "without nsys to record them");
+        cli_say("Nsight Systems receives the NVTX ranges of the program, so they are not recorded; "
+                "run without nsys to record them");
         return true;
     }
     if (!find_beside(library, "--nvtx", path))
@@ -132,8 +130,8 @@ bool run_preload(struct run_preload *preload, const char *library, const char *o
             snprintf(link, sizeof link, "%s/lib", preload->folder);
         } else if (!make_link(folder, preload, link)) {
             return cli_refuse(
-                "%s cannot preload from %s, whose name has a blank, a colon or a dollar, "
-                "nor make a link to it in /tmp; install marey elsewhere, or set TMPDIR",
+                "%s cannot preload from %s, whose name has a blank, colon or dollar sign, and no "
+                "symlink in /tmp can be created; install marey elsewhere, or set TMPDIR",
                 option, folder);
         }
         snprintf(path, sizeof path, "%s/%s", link, library);

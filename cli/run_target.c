@@ -180,8 +180,8 @@ static bool may_use(const char *path, enum run_existing existing)
     if (cli_look_at(path) != CLI_IS_RECORDING)
         return true;
     if (existing == RUN_REFUSE && !(run_is_one_of_many() && is_of_this_launch(path)))
-        return cli_refuse("%s holds a recording already; --append adds to it, --force replaces it",
-                          quoted);
+        return cli_refuse(
+            "%s already contains a recording; --append adds to it, --force replaces it", quoted);
     if (existing == RUN_FORCE && !cli_empty_recording(path))
         return cli_refuse("cannot remove the old recording in %s: %s", quoted, strerror(errno));
     return true;

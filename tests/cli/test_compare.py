@@ -251,7 +251,7 @@ def test_runs_that_were_appended_are_repeats_too(marey, emit):
 def test_repeating_ends_with_the_first_that_fails(marey, emit, tmp_path):
     done = marey("run", "--only", "ranges", "--repeat", 3, "-o", "a.marey", "--", emit, 2, "exit=7")
     assert done.returncode == 7
-    assert "run 1 of 3 did not end well; the rest is not run" in done.stderr
+    assert "run 1 of 3 failed; the remaining runs are skipped" in done.stderr
     assert len(list((tmp_path / "a.marey").glob("*.klog"))) == 1
     assert marey("run", "--only", "ranges", "--repeat", 0, "--", emit, 1).returncode == 2
 

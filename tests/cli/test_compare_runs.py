@@ -68,7 +68,7 @@ def test_a_gate_without_an_interval_is_an_error(marey, record):
     record("a.marey", 0.05, 0)
     done = marey("compare", "a.marey", "a.marey", "--fail-if-slower", "5")
     assert done.returncode == 2
-    assert "one run on each side gives no interval of the wall time" in done.stderr
+    assert "one run on each side gives no confidence interval for the wall time" in done.stderr
 
 
 def test_repeats_of_an_unmodified_program_have_intervals_and_a_gate(marey, record):

@@ -195,5 +195,5 @@ def test_fish_offers_keys_and_programs(script, folder, environment, line, words)
 def test_an_unknown_shell_is_told(marey):
     done = marey("completion", "tcsh")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "marey: there is no completion for 'tcsh'; the shells are bash, zsh and fish\n"
+    assert done.stderr == "marey: no completion for 'tcsh'; the supported shells are bash, zsh and fish\n"
     assert marey("completion").returncode == 2

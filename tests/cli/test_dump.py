@@ -104,9 +104,9 @@ def test_pictures_are_png(marey, tmp_path):
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (["cat", "dump", "layer.out"], "there are several values of this name; --step and --rank choose one"),
-        (["cat", "dump", "nope"], "there is no value called 'nope'; 'marey dump ls' lists them"),
-        (["show", "dump", "--step", "9"], "there is no such step or rank in the dump; 'marey dump ls' lists them"),
+        (["cat", "dump", "layer.out"], "several values have this name; select one with --step and --rank"),
+        (["cat", "dump", "nope"], "the dump has no value 'nope'; 'marey dump ls' lists them"),
+        (["show", "dump", "--step", "9"], "the dump has no such step or rank; 'marey dump ls' lists them"),
         (["image", "dump", "epoch", "--step", "0"], "epoch cannot be drawn"),
         (["image", "dump", "layer.out", "-s", "0", "--range", "1"], "--range takes two numbers"),
         (["cat", "dump", "layer.out", "-s", "0", "-o", "no/such/file"], "cannot write no/such/file"),

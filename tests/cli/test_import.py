@@ -96,7 +96,7 @@ def test_an_import_never_replaces_what_is_there(marey_here, tmp_path):
     before = sorted(path.name for path in (tmp_path / "run.marey").iterdir())
     done = marey_here("import", RANK_1, "-o", "run.marey")
     assert done.returncode == 2
-    assert done.stderr == "marey: run.marey holds a recording already; --force replaces it\n"
+    assert done.stderr == "marey: run.marey already contains a recording; --force replaces it\n"
     assert sorted(path.name for path in (tmp_path / "run.marey").iterdir()) == before
     done = marey_here("import", RANK_1, "-o", "run.marey", "--force")
     assert done.returncode == 0
@@ -330,5 +330,5 @@ def test_an_export_does_not_replace_its_source(marey_here, tmp_path):
     for output in ([], ["-o", "t.json"]):
         done = marey_here("export", "t.json", "--to", "chrome", *output)
         assert done.returncode == 2
-        assert done.stderr == "marey: t.json is what is read; choose another file with -o\n"
+        assert done.stderr == "marey: t.json is also the input; choose another file with -o\n"
     assert (tmp_path / "t.json").read_text() == text

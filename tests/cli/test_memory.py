@@ -185,7 +185,7 @@ def test_text_and_csv_have_the_answer(marey: Callable[..., Finished], allocate: 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["run", "--memory-sample", "1MiB", "--", "true"], "--memory-sample says how --memory samples"),
+        (["run", "--memory-sample", "1MiB", "--", "true"], "--memory-sample needs --memory"),
         (["run", "--memory", "--memory-sample", "some", "--", "true"], "option memory.sample cannot be 'some'"),
         (["report", "--memory", "--energy", "x.marey"], "--energy and --memory exclude one another"),
         (["report", "--memory", "nothing.pickle"], "nothing.pickle"),

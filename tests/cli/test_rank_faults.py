@@ -68,7 +68,7 @@ def test_one_corrupt_log_among_a_thousand_is_named_skipped_and_counted(marey, fo
     paths[321].write_bytes(b"\0" * 4096)
     done = marey("report", folder, "--json")
     assert done.returncode == 2
-    assert "job.marey is damaged; this is what could be read of it" in done.stderr
+    assert "job.marey is damaged; only the readable part is included" in done.stderr
     report = json.loads(done.stdout)
     assert len(report["processes"]) == 999
     assert report["rank_spread"][0]["ranks"] == 999

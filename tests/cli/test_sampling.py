@@ -273,17 +273,17 @@ def test_a_stall_is_told_once_with_all_stacks(marey, start, python, tmp_path):
     process = python(STUCK)
     done = marey("watch", process.pid, "--stall", "500ms", "--once")
     assert done.returncode == 1
-    assert re.match(r"\d{4}-.*: nothing has moved for 0.5 s\n1 process, 1 thread", done.stdout)
+    assert re.match(r"\d{4}-.*: no progress for 0.5 s\n1 process, 1 thread", done.stdout)
     assert "\n    wait_for_ever (<string>:5)\n" in done.stdout and "; waiting: read pipe" in done.stdout
 
     watch = start("watch", process.pid, "--stall", "500ms", "-o", "hang.txt")
-    assert "nothing has moved for 0.5 s; the stacks are in hang.txt" in watch.stderr.readline()
+    assert "no progress for 0.5 s; the stacks are in hang.txt" in watch.stderr.readline()
     time.sleep(0.7)
     process.stdin.write("\n")
     process.stdin.flush()
     assert watch.communicate(timeout=30) == ("", "")
     assert watch.returncode == 0
-    assert (tmp_path / "hang.txt").read_text().count("nothing has moved") == 1
+    assert (tmp_path / "hang.txt").read_text().count("no progress for") == 1
 
 
 def test_work_is_no_stall_unless_stacks_alone_count(marey, start, python):
@@ -309,7 +309,7 @@ def test_attach_records_for_a_while_and_says_what_it_saw(marey, python, tmp_path
     assert process.poll() is None
     again = marey("attach", process.pid, "-d", "200ms", "-q", "-o", recording, "--append")
     assert (again.returncode, again.stderr) == (0, "") and len(logs(recording)) == 2
-    assert "holds a recording already" in marey("attach", process.pid, "-o", recording).stderr
+    assert "already contains a recording" in marey("attach", process.pid, "-o", recording).stderr
 
 
 def test_an_interrupted_attach_is_whole(marey, start, python):

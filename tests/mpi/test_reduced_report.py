@@ -57,7 +57,7 @@ def test_what_is_no_recording_is_said_once(mpi: Mpi, tool: str, run: Run, tmp_pa
 def test_reports_of_one_process_say_so(mpi: Mpi, tool: str, run: Run, many: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = run(mpi.run(2, tool, "report", many, "--html", page))
-    assert "--html is made by one process" in done.stderr
+    assert "--html runs in one process" in done.stderr
     assert page.stat().st_size > 0
     alone = run([tool, "report", str(many), "--per-iteration"]).stdout
     assert run(mpi.run(2, tool, "report", many, "--per-iteration")).stdout == alone

@@ -77,7 +77,7 @@ def test_the_gate_does_not_change_what_is_printed(hot):
 def test_an_unknown_finding_is_refused_with_the_list(hot):
     done = command("report", hot, "--fail-on", "input-bound,hot")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("marey: there is no finding 'hot'; there are ") and "hot-function" in done.stderr
+    assert done.stderr.startswith("marey: unknown finding 'hot'; the findings are ") and "hot-function" in done.stderr
     assert command("report", hot, "--fail-on", "").returncode == 2
 
 
@@ -130,7 +130,7 @@ def test_each_rule_has_a_page_and_each_page_a_rule():
 def test_an_unknown_page_is_refused_with_the_list():
     done = command("explain", "input")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("marey: there is no finding 'input'; there are ")
+    assert done.stderr.startswith("marey: unknown finding 'input'; the findings are ")
 
 
 def findings_of(a: Path, b: Path) -> list[dict[str, Any]]:

@@ -374,7 +374,7 @@ def test_nsight_systems_has_the_word(tell, program):
     run = tell(program, "reused", env={"NVTX_INJECTION64_PATH": "/opt/nsight/libToolsInjection64.so"})
     said = run.done.stderr.splitlines()
     assert said[0] == (
-        "marey: Nsight Systems takes the NVTX ranges of the program, so they are not recorded; run without nsys to "
+        "marey: Nsight Systems receives the NVTX ranges of the program, so they are not recorded; run without nsys to "
         "record them"
     )
     assert said[1].startswith("marey: no events: ")
@@ -406,8 +406,8 @@ def test_a_missing_library_is_said(tmp_path, marey_command, program):
     )
     assert done.returncode == 2
     assert done.stderr == (
-        f"marey: --nvtx needs libmarey-nvtx.so, and it is not beside libmarey in {copy}; install marey anew, with all "
-        "of its files\n"
+        f"marey: --nvtx needs libmarey-nvtx.so, which is missing beside libmarey in {copy}; "
+        "reinstall marey completely\n"
     )
     assert not list(tmp_path.glob("*.marey"))
 

@@ -204,5 +204,5 @@ def test_what_cannot_be_is_one_sentence(run, tmp_path):
     plain = tmp_path / "trace.json"
     plain.write_text('[{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]')
     assert "nothing was sampled" in fail(str(plain), "--samples", "--to", "chrome")
-    assert "calls and samples go into files of their own" in fail(str(run), "--calls", "--idle")
+    assert "calls and samples need separate files" in fail(str(run), "--calls", "--idle")
     assert "has threads apart, and no rank" in fail(str(run), "--to", "pyspy", "--by", "rank")

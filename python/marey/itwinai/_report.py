@@ -241,7 +241,7 @@ def py_spy_report(given: Namespace) -> int:
     rows = list(leaves) if given.num_rows == "all" else list(leaves)[: int(given.num_rows)]
     print(draw(_FRAME_COLUMNS, [_frame_row(row, totals["samples"][0]) for row in rows]), end="")
     if recording.warnings:
-        raise Failure(f"{given.file} is damaged; this is what could be read of it")
+        raise Failure(f"{given.file} is damaged; only the readable part is included")
     return 0
 
 
