@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 
 .PHONY: help demo quick test bench check install clean
 help:
-	@echo 'make demo      set up, build, train a small model under marey, show what was measured'
+	@echo 'make demo      set up, build, record a small training, then find out why another one is slow and fix it'
 	@echo 'make quick     build, then format, layers, unit tests and a smoke test: after each edit'
 	@echo 'make test      set up, build, run all tests but the slow ones'
 	@echo 'make bench     what each thing costs, against its peers'

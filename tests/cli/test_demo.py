@@ -28,8 +28,17 @@ def test_commands_have_the_options_it_gives_them(marey):
             assert option.split("=")[0] in known, command
 
 
-def test_it_reports_each_recording_that_it_makes_and_ends_with_a_page():
+def test_it_reports_each_recording_and_writes_a_page():
     for name in set(re.findall(r"-o demo\.(\w+)\.marey", DEMO)):
         used = re.findall(rf'"\$marey" (?:report|breakdown|compare|scale) [^\n]*\bdemo\.{name}\.marey', DEMO)
         assert used, name
     assert '"$marey" report demo.marey --html demo.html' in DEMO
+
+
+def test_it_begins_with_a_recording_and_ends_with_the_gain_of_a_fix():
+    commands = re.findall(r'^ *"\$marey" ([^\n]*)', DEMO, re.MULTILINE)
+    assert commands[0].startswith("run -o demo.marey ")
+    slow, fast, gain = commands[-3:]
+    assert slow.startswith("run -o demo.slow.marey .venv/bin/python examples/starved.py ||")
+    assert fast.startswith("run -o demo.fast.marey .venv/bin/python examples/starved.py --fixed ||")
+    assert gain.startswith("compare demo.slow.marey demo.fast.marey ")
