@@ -1,4 +1,4 @@
-"""Logs of a call profiler whose every number is known, written from docs/formats/recording.md: for pages of calls."""
+"""Logs of a call profiler with known numbers, written from docs/formats/recording.md, for pages of calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def block(kind: int, payload: bytes) -> bytes:
 
 
 def entry(tag: str, *fields: Union[int, float, str]) -> bytes:
-    """Give a tag, then whole numbers as varints, reals as eight bytes, texts behind their length."""
+    """Return a tag, then integers as varints, floats as eight bytes, strings after their length."""
     out = bytearray(tag.encode())
     for field in fields:
         if isinstance(field, float):
@@ -44,7 +44,7 @@ class Function(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A path; a function's number counts from 1, as those of signatures and of parents do."""
+    """A path. Functions, signatures and parents are numbered from 1."""
 
     parent: int
     function: int
@@ -88,7 +88,7 @@ US = 1000
 
 
 def known(path: Path, slower: int = 1, cost_ps: int = 41_000) -> Path:
-    """Write main, which calls dot with two shapes, fib within itself and a hostile name; a loader beside it.
+    """Write main, which calls dot with two shapes, recursive fib and a hostile name; and a loader thread.
 
     dot with the large shape takes `slower` times as long.
     """

@@ -1,4 +1,4 @@
-"""What the tests in a browser share: the browser, and report pages open in it."""
+"""Shared by the tests in a browser: the browser, and report pages open in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(browser: Any, folder: Path) -> Iterator[Any]:
-    """Open pages by their names in the `folder` of the tests; each must end without a complaint."""
+    """Open pages by name in the `folder` of the tests; each must end without errors."""
     pages: list[PageInBrowser] = []
 
     def open_page(name: str, **more: Any) -> PageInBrowser:

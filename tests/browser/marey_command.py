@@ -12,7 +12,7 @@ FOREIGN = ("MAREY", "MAREY_OPTIONS", "MAREY_RUN_ID", "TORCHELASTIC_RUN_ID", "SLU
 
 
 def run_marey(*args: object, before: tuple[str, ...] = (), **variables: str) -> str:
-    """Run `BEFORE... marey ARGS...` with more variables; gives what it prints."""
+    """Run `BEFORE... marey ARGS...` with additional variables; returns its output."""
     program = Path(marey.__file__).parent / "bin" / "marey"
     environment = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     return subprocess.run(

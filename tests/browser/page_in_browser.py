@@ -1,4 +1,4 @@
-"""A report page in Chromium: opened, watched, and read as a person would, by what is drawn and written in it."""
+"""A report page in Chromium, checked by what is drawn and written in it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from marey_command import run_marey
 
-# Texts on a canvas cannot be read back from its pixels, so what is written is noted while it is written. The timeline
-# begins each drawing by painting all of its canvas: what was noted before is gone then.
+# Strings on a canvas cannot be read from its pixels, so they are stored when they are drawn. The timeline begins each
+# drawing by painting its whole canvas, which clears them.
 NOTE_TEXTS = """
 (() => {
     window.written = [];
@@ -61,7 +61,7 @@ UNITS = {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9}
 
 
 class Run(NamedTuple):
-    """Pixels of one colour beside one another."""
+    """Adjacent pixels of one color."""
 
     begin: int
     end: int
@@ -90,12 +90,12 @@ def block_of(path: Path, name: str) -> bytes:
 
 
 class PageInBrowser:
-    """A page that is open. `faults()` tells what it complained of and asked the network for: nothing, one hopes."""
+    """An open page. `faults()` returns its errors and network requests, which should be empty."""
 
     def __init__(
         self, browser: Any, path: Path, view: str = "", width: int = 1280, height: int = 900, **more: Any
     ) -> None:
-        """Open the page, at a view where one is named, and wait until all of it is there."""
+        """Open the page, optionally at a view, and wait until it is complete."""
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.context = browser.new_context(viewport={"width": width, "height": height}, **more)
@@ -118,7 +118,7 @@ class PageInBrowser:
         assert self.faults() == []
 
     def settle(self) -> None:
-        """Wait until what was asked for is drawn."""
+        """Wait until the last request is drawn."""
         self.page.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
 
     # ---- views ----
@@ -128,7 +128,7 @@ class PageInBrowser:
         return [str(text) for text in links.all_inner_texts()]
 
     def open(self, title: str) -> Any:
-        """Click a view's link; gives the view once it is drawn."""
+        """Click a view's link; returns the view when it is drawn."""
         self.page.get_by_role("navigation", name="Views").get_by_role("link", name=title, exact=True).click()
         view = self.view(title)
         view.wait_for(state="visible")
@@ -143,7 +143,7 @@ class PageInBrowser:
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
     def screenshot(self, name: str) -> None:
-        """Keep a picture where MAREY_SCREENSHOTS says; people look at them before a release."""
+        """Store a screenshot in MAREY_SCREENSHOTS; they are reviewed before a release."""
         folder = os.environ.get("MAREY_SCREENSHOTS")
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
@@ -152,17 +152,17 @@ class PageInBrowser:
     # ---- canvases ----
 
     def written(self) -> list[tuple[str, float, float]]:
-        """Texts on canvases, with their places, since the timeline was last drawn."""
+        """Strings on canvases with their positions, since the last drawing of the timeline."""
         self.settle()
         return [(text, x, y) for text, x, y in self.page.evaluate("window.written")]
 
     def place_of(self, text: str) -> tuple[float, float]:
-        """Where the first such text is written, or as much of it as has room."""
+        """The position of the first such string, possibly truncated."""
         starts = [(found.rstrip("\u2026"), x, y) for found, x, y in self.written()]
         return next((x, y) for start, x, y in starts if len(start) > 1 and text.startswith(start))
 
     def line(self, canvas: Any, y: float, left: int = 0) -> list[Run]:
-        """What a line of a canvas shows, from `left` on."""
+        """The content of a line of a canvas, from `left` on."""
         self.settle()
         return [Run(*run) for run in canvas.evaluate(LINE, [y, left])]
 
@@ -173,10 +173,10 @@ class PageInBrowser:
 
 
 class Axis:
-    """What the timeline's axis says of times and places."""
+    """Times and positions of the timeline's axis."""
 
     def __init__(self, page: PageInBrowser) -> None:
-        """Read the labels, which stand four pixels right of their moments."""
+        """Read the labels, which are four pixels to the right of their times."""
         marks: list[tuple[float, float]] = []
         for text, x, y in page.written():
             found = re.fullmatch(r"(-?[\d.]+) (ns|\u00b5s|ms|s)", text)
@@ -208,7 +208,7 @@ class Fingers:
         self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     def go(self, *ways: tuple[tuple[float, float], tuple[float, float]], steps: int = 8) -> None:
-        """Put down a finger for each way, move all from its begin to its end, and lift them."""
+        """Put down a finger for each path, move all from start to end, and lift them."""
         self.send("touchStart", *(start for start, _end in ways))
         for k in range(1, steps + 1):
             part = k / steps

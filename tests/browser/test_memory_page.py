@@ -1,4 +1,4 @@
-"""The page of a memory timeline: what is drawn, told and picked, by mouse and by keys, without a network."""
+"""The page of a memory timeline: drawing, announcements and selection, by mouse and keys, without a network."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def page(opened: Any) -> PageInBrowser:
 
 
 def colors(page: PageInBrowser) -> set[str]:
-    """What the lower half of the picture shows."""
+    """The content of the lower half of the chart."""
     canvas = page.page.locator("canvas")
     height = canvas.bounding_box()["height"]
     return {run.color for part in (0.5, 0.6, 0.7) for run in page.line(canvas, height * part, left=80)}

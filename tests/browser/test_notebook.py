@@ -1,4 +1,4 @@
-"""A notebook, run by a real kernel: what it is shown of recordings, tables and pages, and how a browser draws that."""
+"""A notebook in a real kernel: outputs of recordings, tables and pages, and their display in a browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 NO_BROWSER = perfetto_page.what_is_missing(needs_ui=False)
 needs_browser = pytest.mark.skipif(bool(NO_BROWSER), reason=NO_BROWSER)
 
-# Each of these but the first is shown by its last line.
+# Each of these except the first is displayed by its last line.
 CELLS = {
     "record": f"""
         import marey
@@ -46,7 +46,7 @@ CELLS = {
     "files": "import os; sorted(os.listdir('.'))",
 }
 
-# As notebooks put HTML into their own document: text/html of each output becomes the content of an element.
+# Like notebooks: text/html of each output becomes the content of an element in one document.
 NOTEBOOK = """<!doctype html><meta charset="utf-8"><title>a notebook</title><body><script>
 for (const [name, shown] of Object.entries(JSON.parse(%s))) {
     const output = document.createElement("div");
@@ -59,7 +59,7 @@ for (const [name, shown] of Object.entries(JSON.parse(%s))) {
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
-    """Run the notebook; gives what each cell showed, by the kind of data."""
+    """Run the notebook; returns the outputs of each cell by MIME type."""
     import nbclient
     import nbformat
 
@@ -67,7 +67,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str
     cells = [nbformat.v4.new_code_cell(re.sub(r"(?m)^ {8}", "", source).strip()) for source in CELLS.values()]
     notebook = nbformat.v4.new_notebook(cells=cells)
     with pytest.MonkeyPatch.context() as patch:
-        # The kernel keeps its files and its history where the test's are.
+        # The kernel keeps its files and history in the test's folder.
         for name in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
             patch.setenv(name, str(folder))
         for name in ("MAREY", "MAREY_OPTIONS"):
@@ -122,7 +122,7 @@ def test_where_no_html_is_shown_there_is_a_line_of_text(outputs):
 
 
 class NotebookInBrowser:
-    """The outputs, in one document. What it complained of and asked the network for is kept."""
+    """The outputs in one document. Its errors and network requests are stored."""
 
     def __init__(self, browser: Any, path: Path, outputs: dict[str, dict[str, str]]) -> None:
         data = json.dumps({name: shown["text/html"] for name, shown in outputs.items() if "text/html" in shown})
@@ -164,7 +164,7 @@ def test_a_browser_shows_the_page_below_its_cell(opened):
         frame.get_by_role("region", name=title, exact=True).wait_for()
     frame.get_by_role("navigation").get_by_role("link", name="Tables", exact=True).click()
     assert frame.get_by_text(HOSTILE, exact=True).count() > 0
-    # The box of colours keeps its choice in the browser, which a frame like this may not use.
+    # The color selector stores its choice in the browser, which such a frame may not use.
     frame.get_by_label("Colours").select_option("dark")
     opened.frame_locator("#comparison iframe").locator("body[data-state=ready]").wait_for(timeout=30_000)
 

@@ -1,4 +1,4 @@
-"""A report page for those who do not see it or have no mouse: its accessibility tree in Chromium, and keys alone."""
+"""Accessibility of a report page: its accessibility tree in Chromium, and keyboard-only use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 WORKLOAD = Path(__file__).parent / "page_workload.py"
 KINETO = Path(__file__).parent.parent / "data" / "kineto"
-# What must say what it is: all that can be operated, and all that is drawn.
+# All controls and all drawings must have a name.
 NAMED = {"button", "link", "searchbox", "combobox", "application", "img", "image", "region", "table", "navigation"}
 TEXTS = ["--ink", "--faint", "--accent", "--lost"]
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def nodes(page: PageInBrowser) -> list[tuple[str, str]]:
-    """The accessibility tree as Chromium hands it to screen readers: roles and names."""
+    """The accessibility tree that Chromium exposes to screen readers: roles and names."""
     session = page.context.new_cdp_session(page.page)
     found = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()
@@ -43,7 +43,7 @@ def nodes(page: PageInBrowser) -> list[tuple[str, str]]:
 
 
 def said(page: PageInBrowser) -> str:
-    """What was announced last."""
+    """The last announcement."""
     place = page.page.locator("[aria-live=polite]")
     return str(place.inner_text())
 

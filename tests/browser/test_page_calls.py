@@ -1,4 +1,4 @@
-"""Calls on a page: picture and table, linked both ways; signatures, a difference, keys, fingers, 100,000 paths."""
+"""Calls on a page: chart and table, linked both ways; signatures, differences, keys, touch, 100,000 paths."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def again(n: int) -> int:
 
 
 class CallsPage:
-    """The view of calls, as a person sees it."""
+    """The view of calls."""
 
     def __init__(self, page: PageInBrowser) -> None:
         self.page = page
@@ -92,7 +92,7 @@ class CallsPage:
         self.page.settle()
 
     def widths(self, row: int) -> list[int]:
-        """How wide the boxes of a row are, above their texts; frames and what is as narrow left out."""
+        """The widths of the boxes of a row, above their labels, without frames and boxes as narrow."""
         runs = self.page.line(self.canvas, row * ROW + 2)
         return [
             run.end - run.begin for run in runs if run.color not in ("#ffffff", "#000000") and run.end - run.begin > 4
@@ -107,7 +107,7 @@ def known(opened):
     return CallsPage(opened("known.html"))
 
 
-# ---- the picture ----
+# ---- the chart ----
 
 
 def test_boxes_are_as_wide_as_their_time(known):
@@ -162,11 +162,11 @@ def test_a_search_finds_functions_files_and_built_ins(known):
 
 
 def test_the_wheel_zooms_to_what_is_below_it(known):
-    """With Ctrl, as touchpads send a pinch; what is below the pointer stays there. Without, the page scrolls."""
+    """With Ctrl, like a touchpad's pinch, the point below the pointer stays. Without Ctrl, the page scrolls."""
     mouse, keyboard = known.page.page.mouse, known.page.page.keyboard
     box, whole = known.canvas.bounding_box(), known.counter("sight")
     assert whole == 1250 * US
-    x = box["width"] * 500 / 1250  # 50 us from where fib begins
+    x = box["width"] * 500 / 1250  # 50 us from the start of fib
     mouse.move(box["x"] + x, box["y"] + 2.5 * ROW)
     assert known.facts().startswith("fib (train.py:20)")
     keyboard.down("Control")
@@ -239,7 +239,7 @@ def test_the_table_is_sorted_and_filtered(known):
 
 
 def test_figures_are_those_of_the_analysis(known, folder):
-    """What the page adds up itself from the tree, against the table that C has made of it."""
+    """The page's own sums over the tree, against the table from C."""
     index = json.loads(block_of(folder / "known.html", "index"))
     (table,) = [one for one in index["tables"] if one["name"] == "functions"]
     keys = [column["name"] for column in table["columns"]]
@@ -313,7 +313,7 @@ def test_pictures_are_kept_in_light_dark_and_narrow(opened):
             page.page.screenshot(f"calls-{name.removesuffix('.html')}-{scheme}-{width}")
 
 
-# ---- without a mouse, with fingers, with ears ----
+# ---- keyboard, touch, screen reader ----
 
 
 def test_keys_alone_are_enough(known):
@@ -403,7 +403,7 @@ def test_a_deep_recursion_is_scrolled(opened):
 def test_a_hundred_thousand_paths(opened, folder):
     page = CallsPage(opened("large.html"))
     scroll, took = page.view.locator(".flame-scroll"), []
-    assert 1000 < page.counter("boxes") < MANY / 4  # what is too narrow is not drawn one by one
+    assert 1000 < page.counter("boxes") < MANY / 4  # narrow boxes are not drawn individually
     for step in range(30):
         before = page.counter("frames")
         scroll.evaluate("(one, to) => { one.scrollTop = to }", 15 * (step + 1))

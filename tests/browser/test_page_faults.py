@@ -1,4 +1,4 @@
-"""Report pages of recordings that are empty, huge in some way, or not whole: each opens and says what it should."""
+"""Report pages of empty, huge and incomplete recordings: each opens with the right messages."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def of_events(opened: Open, tmp_path: Path) -> Open:
 
 
 def click_through(page: PageInBrowser) -> dict[str, str]:
-    """What each view says."""
+    """The text of each view."""
     return {title: str(page.open(title).inner_text()) for title in page.titles()}
 
 
@@ -100,11 +100,11 @@ def test_many_names(of_events):
     tables.get_by_role("searchbox").fill("name 7777")
     assert tables.get_by_role("button", name="name 7777", exact=True).is_visible()
     cut = f"The page has 20,000 of {N_NAMES:,} rows" in tables.inner_text()
-    assert cut == (N_NAMES > 20_000)  # the longest of them are there in any case
+    assert cut == (N_NAMES > 20_000)  # the longest ones are always included
 
 
 def test_a_long_tree_is_folded_by_weight(of_events):
-    """The first of two trees alone is longer than a page's table; what is heavy in the second is still there."""
+    """The first of two trees is longer than a page's table; heavy entries of the second are still included."""
     n_light = 30_000
     first = [whole("wide", 0, 3 * n_light), *(whole(f"light {i}", 3 * i, 2) for i in range(n_light))]
     page = of_events([*first, whole("second", 100_000, 40_000), whole("heavy", 100_000, 39_000)])
@@ -187,8 +187,8 @@ def test_lost_events_are_told_and_marked(opened, tmp_path, policy):
     assert is_lost_drawn(page)
     said = {text for text, _x, _y in page.written()}
     assert (f"{lost:,} events lost from here on" in said) == (policy == "keep-oldest")
-    # What lies behind the last event kept is a region of its own in every row of the process, up to its end; where the
-    # newest are kept, the end is an event that was kept.
+    # The time after the last kept event is marked in every row of the process, up to its end; if the newest events are
+    # kept, the end is a kept event.
     canvas = page.page.locator("#view-timeline canvas")
     _x, y = page.place_of("python")
     tint = mixed(page, 0.12)
@@ -198,7 +198,7 @@ def test_lost_events_are_told_and_marked(opened, tmp_path, policy):
 
 
 def mixed(page: PageInBrowser, part: float) -> str:
-    """The colour of loss, so much of it, on the paper."""
+    """The color of losses, mixed with the background."""
     both = (
         "['--lost', '--paper'].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim())"
     )

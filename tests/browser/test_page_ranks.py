@@ -1,4 +1,4 @@
-"""The map of ranks and iterations of a report page in Chromium: colours, words, orders, keys, fingers, the timeline."""
+"""The map of ranks and iterations in Chromium: colors, texts, sort orders, keys, touch, link to the timeline."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def place(page: PageInBrowser, n: int, rank: int, iteration: int) -> tuple[float, float]:
-    """Where a cell lies on the canvas, all of the map in sight."""
+    """The position of a cell on the canvas, with the whole map visible."""
     box = page.page.locator(MAP).bounding_box()
     x = GUTTER + (iteration + 0.5) * (box["width"] - GUTTER) / N_ITERATIONS
     return x, (rank + 0.5) * (box["height"] - 22) / n

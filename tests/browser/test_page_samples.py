@@ -1,4 +1,4 @@
-"""What a sampler saw on the report page: sentences about it, boxes, tables; and marey.plot of two sampled runs."""
+"""Samples on the report page: sentences, boxes, tables; and marey.plot of two sampled runs."""
 
 from __future__ import annotations
 

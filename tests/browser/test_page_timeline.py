@@ -1,4 +1,4 @@
-"""The timeline of a report page in Chromium: a known layout is found again, and mouse, wheel and keys move it."""
+"""The timeline of a report page in Chromium: a known layout, and control by mouse, wheel and keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shared(browser: Any, path: Path) -> Iterator[PageInBrowser]:
 
 @pytest.fixture
 def timeline(shared: PageInBrowser) -> Iterator[PageInBrowser]:
-    """The page with its timeline as it is at first."""
+    """The page with its timeline in the initial state."""
     view = shared.open("Timeline")
     view.get_by_role("searchbox").fill("")
     canvas(shared).focus()
@@ -55,7 +55,7 @@ def details(page: PageInBrowser) -> str:
 
 
 def move_to(page: PageInBrowser, x: float, y: float) -> tuple[float, float]:
-    """Move the mouse to a place of the canvas; gives it as a place of the window."""
+    """Move the mouse to a position of the canvas; returns the position in the window."""
     box = canvas(page).bounding_box()
     place = box["x"] + x, box["y"] + y
     page.page.mouse.move(*place)
@@ -63,21 +63,21 @@ def move_to(page: PageInBrowser, x: float, y: float) -> tuple[float, float]:
 
 
 def color_of(page: PageInBrowser, name: str) -> str:
-    """A colour of the style sheet, as it is now."""
+    """The current value of a color of the style sheet."""
     script = "(name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
     short = str(page.page.evaluate(script, name))
     return short if len(short) == 7 else "#" + "".join(2 * digit for digit in short[1:])
 
 
 def boxes(page: PageInBrowser, text: str) -> list[Run]:
-    """The boxes in the row in which `text` stands, read above the letters."""
+    """The boxes in the row with `text`, read above the letters."""
     _x, y = page.place_of(text)
     background = color_of(page, "--paper"), color_of(page, "--line")
     found = page.line(canvas(page), y - 8, GUTTER + 1)
     return [run for run in found if run.end - run.begin > 2 and run.color not in background]
 
 
-# ---- what is drawn ----
+# ---- drawing ----
 
 
 def test_a_known_layout_is_found_again_by_pixels_and_labels(timeline):

@@ -45,7 +45,7 @@ def test_two_fingers_zoom_and_what_is_between_them_stays(timeline):
     assert after.time(600) == pytest.approx(before.time(600), abs=4 * before.ns_per_pixel)
     Fingers(timeline, "#view-timeline canvas").go(((450, 100), (550, 100)), ((750, 100), (650, 100)))
     assert Axis(timeline).ns_per_pixel == pytest.approx(before.ns_per_pixel, rel=0.05)
-    assert details(timeline).startswith("Click a range")  # two fingers are no click
+    assert details(timeline).startswith("Click a range")  # two fingers are not a click
 
 
 def test_one_finger_moves(timeline):

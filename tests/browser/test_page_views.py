@@ -69,7 +69,7 @@ def json_of(*words: object) -> dict[str, Any]:
 
 
 def paper(page: PageInBrowser) -> tuple[int, ...]:
-    """The colour behind everything."""
+    """The background color."""
     css = page.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     return tuple(map(int, css[css.index("(") + 1 : -1].split(",")[:3]))
 
@@ -173,7 +173,7 @@ def test_a_name_that_is_html_is_shown_and_not_run(opened):
 
 
 def test_nothing_but_the_page_s_own_script_would_run(opened):
-    """The policy, tried: what a hole in an escape would let in is refused, and said so on the console."""
+    """The Content-Security-Policy blocks injected content, with a console message."""
     page = opened("known.html")
     before = page.page.locator("script").count()
     page.page.evaluate(
@@ -261,7 +261,7 @@ def test_the_overview_has_self_times_as_shares_of_wall_time(opened, folder):
 
 
 def test_the_overview_of_a_run_with_steps_is_of_the_steady_part(opened, folder):
-    """Set-up, four steps of which the first is slower, and tear-down: only the last three steps count."""
+    """Setup, four steps with a slower first one, and teardown: only the last three steps count."""
     times = [("set-up", 0, 9000), ("tear-down", 15_000, 5000)]
     for i, at in enumerate((9000, 12_000, 13_000, 14_000)):
         times += [(f"ProfilerStep#{i}", at, 3000 if i == 0 else 1000), ("forward", at + 100, 600)]

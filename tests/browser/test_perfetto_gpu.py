@@ -1,6 +1,6 @@
-"""Traces of GPU work, converted by marey and opened in the real Perfetto UI, whose engine answers in SQL.
+"""Traces with GPU activity, converted by marey, opened in the real Perfetto UI and queried in SQL.
 
-The traces are PyTorch's, of tests/data/kineto; what they hold is read here as JSON.
+The traces are PyTorch's, from tests/data/kineto; the expected events are read from their JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=pe
 KINETO = Path(__file__).parents[1] / "data" / "kineto"
 GPU = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_sync")
 TRACES = ("mi250_minitoy_train_ROCm6_2_kineto", "sampled_rank-0", "event_sync_trace")
-# The pages of an ordinary run: the UI takes seconds to open.
+# The pages of a default run, because the UI takes seconds to open.
 QUICK = {f"sampled_rank-0.{ending}" for ending in ("pftrace", "json", "gpu.pftrace")} | {"event_sync_trace.pftrace"}
 
 
@@ -46,7 +46,7 @@ JOIN thread_track t ON t.id = s.track_id JOIN thread h USING (utid) JOIN process
 """
 
 
-# Work as events of a kind of its own: the name is the stage's, the track the hardware queue's.
+# Activity as GPU events: the name is the stage's, the track the hardware queue's.
 OF_NATIVE = """
 SELECT t.name AS stream, s.name, s.ts, s.dur, s.arg_set_id FROM gpu_slice s JOIN gpu_track t ON t.id = s.track_id
 """

@@ -1,4 +1,4 @@
-"""A window of operators in Kineto's words, opened in the real Perfetto UI: nothing is refused, all of it is there."""
+"""A window of operators in Kineto's format, opened in the real Perfetto UI: nothing is rejected or missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace of a ProfCallback, as it is packed, opened in the real Perfetto UI."""
+"""The gzipped trace of a ProfCallback, opened in the real Perfetto UI."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Our exports, opened in the real Perfetto UI: what it shows is what was recorded, to the nanosecond.
+"""Exports opened in the real Perfetto UI: it shows what was recorded, to the nanosecond.
 
-Each test runs with the Perfetto trace, with the TAR of traces and with the Chrome JSON. The CSV export and the report
-are the other side of each comparison; tests/cli has checked those against the program that was recorded. Pictures of
-the page are left in build/screenshots, or where MAREY_SCREENSHOTS says.
+Each test runs with the Perfetto trace, with the TAR of traces and with the Chrome JSON. Each is compared with the CSV
+export and the report, which tests/cli checks against the recorded program. Screenshots are stored in build/screenshots,
+or in MAREY_SCREENSHOTS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import marey
 
 pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=perfetto_page.what_is_missing())
 
-EMPTY_TEXT = "payload 8"  # the one payload that the CSV cannot tell from none
+EMPTY_TEXT = "payload 8"  # a payload that the CSV cannot distinguish from none
 WORKLOAD = Path(__file__).parent / "timeline_workload.py"
 SCREENSHOTS = Path(os.environ.get("MAREY_SCREENSHOTS", Path(__file__).parents[2] / "build" / "screenshots"))
 Row = dict[str, Any]
@@ -93,7 +93,7 @@ def test_the_clock_is_the_recordings(ui, events):
     starts = [int(e["start_ns"]) for e in events]
     (bounds,) = ui.query("select start_ts, end_ts from trace_bounds")
     assert bounds["start_ts"] + ui.origin_ns == min(starts)
-    # To the engine the range that never ends, our last event, ends 1 ns before it begins.
+    # For the engine the range without an end, the last event, ends 1 ns before it begins.
     assert bounds["end_ts"] + ui.origin_ns >= max(starts) - 1
 
 
@@ -103,7 +103,7 @@ def test_the_clock_is_the_recordings(ui, events):
 def test_processes_and_threads_have_their_names(ui, events):
     shown = ui.query("select pid, tid, p.name process, t.name thread from thread t join process p using (upid)")
     named = {(s["pid"], s["tid"]): (s["process"], s["thread"]) for s in shown if s["pid"] != 0}
-    # Async ranges stand in the CSV with the thread that began them; the one that ends them is in the trace alone.
+    # The CSV has async ranges with the thread of their begin; the thread of the end is only in the trace.
     receivers = [key for key, (_, thread) in named.items() if thread == "receiver"]
     assert len(receivers) == 2
     assert {key: names for key, names in named.items() if key not in receivers} == {
@@ -186,7 +186,7 @@ def test_totals_are_the_reports(ui, recording):
 
 
 def test_each_rank_has_its_own_totals(ui, recording):
-    """The tracks' labels tell the rank; what lies on them is that rank's, by name."""
+    """The labels of tracks have the rank; their events belong to that rank, by name."""
     shown: dict[tuple[int, str], list[int]] = defaultdict(list)
     for s in ui.query(
         "select s.name, dur, p.name process from slice s join thread_track tt on s.track_id = tt.id "
@@ -194,7 +194,7 @@ def test_each_rank_has_its_own_totals(ui, recording):
     ):
         if s["dur"] > 0:
             shown[int(s["process"].split()[1]), plain(s["name"])].append(s["dur"])
-    # A rank's child has the rank of its parent, and rows of its own.
+    # A rank's child has its parent's rank, and separate rows.
     reported: dict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0])
     for row in json.loads(run_marey("report", recording, "--ranks", "--json"))["ranks"]:
         totals = reported[row["rank"], plain(row["name"])]
@@ -287,7 +287,7 @@ NAMESPACE = ("unshare", "--user", "--map-root-user", "--uts")
 
 
 def run_on(host: str, path: Path, rank: str) -> None:
-    """Record in a namespace with a host name of its own, which stands for another machine."""
+    """Record in a namespace with a different host name, to simulate another machine."""
     rename = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
     command = ("run", "--only", "ranges", "-q", "--append", "-o", path, "--", sys.executable, WORKLOAD)
     run_marey(*command, before=(*NAMESPACE, sys.executable, "-c", rename, host), RANK=rank, WORLD_SIZE="2")
@@ -316,7 +316,7 @@ def test_ranks_of_two_machines_share_the_wall_clock(browser, address, recording)
 
 
 def test_processes_whose_pids_repeat_stay_apart(browser, address, recording, events):
-    """The same recording twice stands for two containers whose programs have one and the same pid."""
+    """The same recording twice simulates two containers whose programs have the same pid."""
     run_marey("export", recording, recording, "-o", recording.with_name("twice.pftrace"))
     page = perfetto_page.PerfettoPage(browser, address, "twice.pftrace")
     assert len([title for title, _ in page.titles() if title != "System"]) == 8

@@ -1,4 +1,4 @@
-"""The page and the pictures of marey scale in Chromium: light and dark, nothing run or fetched, no text on another."""
+"""The page and the charts of marey scale in Chromium: light and dark, no scripts or requests, no overlapping labels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Shown:
-    """A file, open in the browser; its complaints and what it asks for are kept."""
+    """A file, open in the browser; its errors and requests are stored."""
 
     def __init__(self, browser: Any, path: Path, scheme: str, width: int) -> None:
         self.complaints: list[str] = []
@@ -74,7 +74,7 @@ def opened(browser: Any, folder: Path) -> Iterator[Any]:
         assert [url for url in each.requests if not url.startswith("file:")] == []
 
 
-# Texts whose boxes share more than a pixel with another's, and those that leave the picture.
+# Labels that overlap others by more than a pixel, and those outside of the image.
 CROWDED = """
 (svg) => {
     const frame = svg.getBoundingClientRect();
@@ -119,7 +119,7 @@ def test_it_follows_light_and_dark(opened, name):
 
 
 def test_marks_lie_where_their_values_are(opened):
-    """Twice the workers are as far apart everywhere, and what is ideal is a straight line through the first mark."""
+    """Doubling the workers is the same distance everywhere, and the ideal is a straight line through the first mark."""
     page = opened("speedup.svg").page
     marks = page.evaluate(
         """() => [...document.querySelectorAll("path.mark")].filter((mark) => mark.querySelector("title"))

@@ -1,4 +1,4 @@
-"""Our speedscope files and collapsed stacks, opened in the real application: what it shows is what was recorded."""
+"""Exported speedscope files and collapsed stacks in the real application: it shows what was recorded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(recording: Path) -> Iterator[str]:
-    """The application, and the files beside the recording."""
+    """The application, and the exported files."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def translate_path(self, path: str) -> str:
@@ -103,7 +103,7 @@ def test_the_application_shows_the_reports_times(browser, address, recording, na
 
 
 def test_calls_are_shown_with_the_times_of_their_functions(browser, address, recording):
-    """Each thread is a profile of its own; that of the first one is opened."""
+    """Each thread is a separate profile; that of the first one is opened."""
     page = opened(browser, address, "calls.speedscope.json")
     shown = rows(page)
     page.close()

@@ -1,7 +1,7 @@
-"""A small program with one of everything that a timeline shows; test_perfetto_ui.py records it, once for each rank.
+"""A small program with one of everything that a timeline shows; test_perfetto_ui.py records it once per rank.
 
-Loaders prepare batches on threads of their own, some transfers overlap on an event loop and one ends on another thread
-than it began on, a child process computes, and names and payloads hold what a viewer might trip over.
+Loaders prepare batches on separate threads, some transfers overlap on an event loop and one ends on another thread than
+it began on, a child process computes, and names and payloads have difficult values for viewers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ ODD_PAYLOADS = [0, -1, 2**53 + 1, -(2**63), 2**64 - 1, 0.1, -2.5e300, float("nan
 
 
 def busy(microseconds: int) -> None:
-    """Take some time; not sleep, whose ranges would all look alike."""
+    """Take some time, without sleep, whose ranges would all look the same."""
     end = time.perf_counter_ns() + microseconds * 1000
     while time.perf_counter_ns() < end:
         pass
 
 
 def name_thread(name: str) -> None:
-    """Tell the kernel, which is whom marey asks; Python does it from 3.14 on."""
+    """Set the kernel's thread name, which marey reads; Python does it from 3.14 on."""
     PR_SET_NAME = 15
     ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 

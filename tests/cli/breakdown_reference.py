@@ -1,7 +1,7 @@
-"""A breakdown of a Kineto trace, slow and plain: the definitions once more, to hold `marey breakdown` against.
+"""A slow, simple breakdown of a Kineto trace: an independent implementation to compare `marey breakdown` with.
 
-It shares nothing with marey: json and Decimal read the file, and every number comes from looking at each stretch of
-time between two neighbouring ends of events, with all events that cover it. By itself it prints what it finds:
+It shares no code with marey: json and Decimal read the file, and every number is computed from each interval between
+two neighboring ends of events, with all events that cover it. As a program, it prints its results:
 
     python tests/cli/breakdown_reference.py TRACE.json.gz
 """
@@ -42,7 +42,7 @@ class Window(NamedTuple):
 
 
 def load(path: Path) -> tuple[Any, list[dict[str, Any]]]:
-    """The file as it is, and its events."""
+    """The file and its events."""
     packed = path.read_bytes()
     text = gzip.decompress(packed) if packed[:2] == b"\x1f\x8b" else packed
     # Digits stay digits: a double cannot hold a nanosecond of today.
@@ -104,7 +104,7 @@ def as_work(event: dict[str, Any]) -> Optional[Work]:
 
 
 def break_down(work: list[Work], windows: list[Window]) -> dict[str, Any]:
-    """Every number of one row, from the events and the windows alone."""
+    """All numbers of a row, from the events and the windows."""
     atoms = [0] * 8
     durations = 0
     marks = sorted({*(t for w in work for t in w[:2]), *(t for w in windows for t in w)})
@@ -135,7 +135,7 @@ def break_down(work: list[Work], windows: list[Window]) -> dict[str, Any]:
 
 
 def step_of(trace: Trace, work: Work) -> Optional[int]:
-    """Which step a piece of work belongs to: the one in which it was launched."""
+    """The step of an activity: the one in which it was launched."""
     launched = trace.launches.get(work.correlation, work.begin)
     return next((i for i, (step, _) in enumerate(trace.steps) if step.begin <= launched < step.end), None)
 
@@ -160,7 +160,7 @@ def gpu_rows(trace: Trace) -> list[dict[str, Any]]:
 
 
 def without(interval: tuple[int, int], holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What is left of an interval."""
+    """The rest of an interval."""
     parts = []
     begin, end = interval
     for hole_begin, hole_end in sorted(holes):
@@ -173,9 +173,9 @@ def without(interval: tuple[int, int], holes: list[tuple[int, int]]) -> list[tup
 
 
 def host_rows(trace: Trace) -> list[dict[str, Any]]:
-    """The process itself, where no device worked: its main thread computes where it is in anything but annotations.
+    """A process without device activity: its main thread computes while it is in anything except annotations.
 
-    A call of c10d that it makes itself is communication, and no computation of what it is called in.
+    Its calls of c10d are communication, not computation of the enclosing operator.
     """
     communicates = [event for event in trace.host if event["name"].startswith(("gloo:", "c10d::"))]
     main = [event for event in trace.host if event["tid"] == event["pid"]]
@@ -188,7 +188,7 @@ def host_rows(trace: Trace) -> list[dict[str, Any]]:
     ]
     if trace.steps:
         rows.append({"device": -1, "window": "steps", **break_down(work, [step for step, _ in trace.steps])})
-    # Ranges of one thread lie within one another: as durations they are one.
+    # Ranges of one thread are nested: their union counts once.
     for row in rows:
         del row["sum_of_durations"], row["concurrency"]
     return rows

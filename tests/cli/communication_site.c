@@ -1,4 +1,4 @@
-/* A program that knows a site for communication and never begins a range of it. */
+/* A program with a call site for communication that never begins a range there. */
 #include <string.h>
 
 #include <marey/marey.h>

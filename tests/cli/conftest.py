@@ -1,7 +1,7 @@
-"""What the tests of the command line share: the built program, something to measure, and expected outputs.
+"""Shared by the tests of the command line: the built program, programs to measure, and expected outputs.
 
-The program is taken from $MAREY_BUILD, else build/dev. `pytest tests/cli --rewrite` writes the expected outputs anew;
-look at the difference before you commit it.
+The program is in $MAREY_BUILD, else build/dev. `pytest tests/cli --rewrite` rewrites the expected outputs; check the
+difference before you commit it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from built import BUILD, ROOT, Finished, cached
 
 HERE = Path(__file__).parent
 
-# What a developer's shell, a launcher or a terminal may have set and would change what is tested.
+# Variables of a developer's shell, a launcher or a terminal that would change the test.
 FOREIGN = (
     "MAREY",
     "MAREY_OPTIONS",
@@ -56,7 +56,7 @@ def program() -> Path:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """What commands run with; those that Python has run in this one."""
+    """The environment of commands."""
     return {
         **{name: value for name, value in os.environ.items() if name not in FOREIGN},
         "MAREY_PYTHON": sys.executable,
@@ -90,7 +90,7 @@ def build_setting() -> Callable[[str], str]:
 
 @pytest.fixture
 def start(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.Popen]:
-    """Start `marey ARGS...` and go on; its outputs are pipes."""
+    """Start `marey ARGS...` in the background, with pipes for its outputs."""
 
     def popen(*args: object, **more: Any) -> subprocess.Popen:
         command = [str(program), *map(str, args)]
@@ -102,7 +102,7 @@ def start(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callabl
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Build a program beside this file as a user would; with the library's sanitizers, which it must share."""
+    """Build a program in this folder like a user would, with the library's sanitizers."""
 
     def build(source: str, *flags: str) -> Path:
         path = tmp_path_factory.mktemp("program") / Path(source).stem
@@ -125,7 +125,7 @@ def emit(compiled: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def recording(marey: Callable[..., Finished], emit: Path, tmp_path: Path) -> Path:
-    """run.marey: five times outer around inner, payloads, and a range that never ends."""
+    """run.marey: five times inner inside outer, payloads, and a range without an end."""
     assert marey("run", "--only", "ranges", "-q", "-o", "run.marey", "--", emit, 5, "payload", "open").returncode == 0
     return tmp_path / "run.marey"
 

@@ -1,7 +1,7 @@
-"""GPU work of a Kineto trace, slow and plain: what `marey report --gpu` says, once more, to hold it against.
+"""GPU activity of a Kineto trace, slow and simple: an independent implementation to compare `marey report --gpu` with.
 
-It shares nothing with marey: the file is read as JSON, and every number comes from looking at all events for each piece
-of work. By itself it prints what it finds:
+It shares no code with marey: the file is read as JSON, and every number is computed from all events for each activity.
+As a program, it prints its results:
 
     python tests/cli/gpu_reference.py TRACE.json.gz
 """
@@ -61,7 +61,7 @@ class Trace:
 
 
 def around(ranges: list[tuple[str, int, int, int]], begin: int, end: int) -> tuple[tuple[str, int, int, int], ...]:
-    """Those that the call lies in, the outermost first."""
+    """The ranges around the call, the outermost first."""
     return tuple(sorted((r for r in ranges if r[1] <= begin and end <= r[2]), key=lambda r: (r[1], -r[2], r[3])))
 
 

@@ -1,4 +1,4 @@
-"""Stores of MLflow as itwinai leaves them, made by plain calls to MLflow."""
+"""MLflow stores like itwinai's, written by direct calls to MLflow."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ BEGIN_MS = 1_700_000_000_000
 
 
 class Store:
-    """An experiment of a store, and what to put into it."""
+    """An experiment of a store, and its content."""
 
     def __init__(self, uri: str, experiment: str, folder: Path) -> None:
-        """Make the store where there is none."""
+        """Create the store if necessary."""
         import mlflow
 
         self.uri, self.folder = uri, folder
@@ -56,7 +56,7 @@ class Store:
         watts: float = 0,
         fractions: tuple[int, int, int] = (),
     ) -> None:
-        """Log what the workers of one start log: times on rank 0, power on each."""
+        """Log the data of the workers of one run: times on rank 0, power on each."""
         for rank in range(n):
             about = {"strategy": strategy, "global_rank": rank, "global_world_size": n, "lr": 0.001}
             run_id = self.run(f"worker_{rank}{' (main)' if rank == 0 else ''}", parent, about)

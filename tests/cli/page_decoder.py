@@ -1,4 +1,4 @@
-"""A reader of report pages, written from docs/formats/page.md alone: a second opinion on what marey writes there."""
+"""An independent reader of report pages, written only from docs/formats/page.md."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def chunk(section: bytes, offset: int) -> list[Event]:
 
 
 class Page:
-    """Everything that is in a page's blocks."""
+    """The content of a page's blocks."""
 
     def __init__(self, path: Path) -> None:
         """Read the file at `path`."""
@@ -57,7 +57,7 @@ class Page:
         self.names: dict[str, Any] = json.loads(self.blocks.get("names", b"{}"))
 
     def row(self, row: list[Any]) -> list[Event]:
-        """Give the events of a row of the index."""
+        """Return the events of a row of the index."""
         events = []
         for section, offset, n, first, last in row[1:]:
             found = chunk(self.blocks[f"events-{section}"], offset)
@@ -68,7 +68,7 @@ class Page:
         return events
 
     def call_nodes(self, number: int) -> list[list[int]]:
-        """Give the nodes of a profile of calls: parent, function, signature, thread, then sums; parents by number."""
+        """Return the nodes of a call profile: parent, function, signature, thread, then sums; parents by number."""
         data = self.blocks[f"calls-{number}"]
         n, n_columns = struct.unpack_from("<IB", data)
         at, columns = 5 + n_columns, []
@@ -79,11 +79,11 @@ class Page:
         return [[i - back, *rest] for i, (back, *rest) in enumerate(zip(*columns))]
 
     def tracks(self, kind: str) -> list[dict[str, Any]]:
-        """Give the tracks of one kind."""
+        """Return the tracks of one kind."""
         return [track for track in self.index["tracks"] if track["kind"] == kind]
 
     def texts(self, track: dict[str, Any]) -> dict[tuple[int, int], Any]:
-        """Give what is known of a track's events besides, by begin and site."""
+        """Return further data of a track's events, by begin and site."""
         data = self.blocks.get(f"texts-{track['process']}", b"")
         found: dict[tuple[int, int], Any] = {}
         for event in self.row(track.get("texts", [0])):
@@ -92,11 +92,11 @@ class Page:
         return found
 
     def name(self, process: int, site: int) -> str:
-        """Give the name that a site of a process stands for."""
+        """Return the name of a process's call site."""
         return self.names["names"][self.names["sites"][process][site]][0]
 
     def table(self, name: str) -> list[dict[str, Any]]:
-        """Give a table as --json does; numbers beyond 2^53, which are texts in the page, as numbers."""
+        """Return a table as in --json; numbers beyond 2^53, strings in the page, as numbers."""
         table = next(table for table in self.index["tables"] if table["name"] == name)
         columns = [
             [int(cell) if isinstance(cell, str) and column["type"] != "text" else cell for cell in cells]

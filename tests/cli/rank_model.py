@@ -1,7 +1,7 @@
-"""What bench/rank_logs.c writes, worked out again: the times of every range of every rank.
+"""A model of bench/rank_logs.c: the times of every range of every rank.
 
-The generator draws each step from a base and some bits of a linear congruential generator, in nanoseconds, so that
-every figure here is exact. Who changes one changes both.
+The generator draws each step from a base and some bits of a linear congruential generator, in nanoseconds, so every
+figure here is exact. Change both together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RANGES = [name for kind, name, _base, _bits in LOOP if kind == BEGIN]
 
 @dataclass
 class Rank:
-    """One rank: for each range its durations, one for each iteration, and how long whole iterations took."""
+    """One rank: the durations of each range by iteration, and the durations of iterations."""
 
     number: int
     durations: dict[str, list[int]] = field(default_factory=lambda: {name: [] for name in RANGES})

@@ -1,4 +1,4 @@
-"""Programs to look into from outside: each says "ready" once it is where it stays."""
+"""Programs to sample from outside: each prints "ready" shortly before it stays in one place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main():
 main()
 """
 
-# All ranks wait for a lock, but for the last one, which is still reading.
+# All ranks wait for a lock, except the last one, which is still reading.
 RANK = """
 import os, sys, threading
 lock = threading.Lock()
@@ -67,7 +67,7 @@ def spin():
 spin()
 """
 
-# Works for a moment, then dies by the signal that is its argument.
+# Works briefly, then dies by the signal in its argument.
 SHORT_LIFE = """
 import os, sys, time
 end = time.monotonic() + 0.4
@@ -76,7 +76,7 @@ while time.monotonic() < end:
 os.kill(os.getpid(), int(sys.argv[1]))
 """
 
-# Ends with status 9 when it is asked to end.
+# Exits with status 9 on a request to end.
 ENDS_WITH_9 = """
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))

@@ -1,4 +1,4 @@
-"""Ask real shells what they would complete: a shell in a terminal of its own, a line typed, Tab pressed."""
+"""Completion in real shells: a shell in a pseudo-terminal, a typed line, the Tab key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S = 60  # for a machine that is busy; an answer comes at once
 
 
 def need(shell: str) -> str:
-    """The shell's path; the test is skipped where it is missing."""
+    """The shell's path; skips the test if it is missing."""
     return shutil.which(shell) or pytest.skip(f"{shell} is not installed here")
 
 
@@ -33,7 +33,7 @@ def terminal(command: list[str], env: dict[str, str], cwd: Path) -> Terminal:
 
 
 class Terminal:
-    """What is typed goes in, what is shown comes out."""
+    """Writes input and reads output."""
 
     def __init__(self, controller: int, process: subprocess.Popen) -> None:
         self.controller = controller
@@ -64,7 +64,7 @@ class Terminal:
 
 
 def wait_for_file(path: Path, end: str = "\n") -> str:
-    """What a key of the shell wrote, once its end is there."""
+    """The output of a key binding, when complete."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if path.exists() and path.read_text().endswith(end):
@@ -109,7 +109,7 @@ ZSH_CAPTURE = """
 
 
 def zsh_words(setup: str, line: str, env: dict[str, str], cwd: Path) -> list[str]:
-    """What zsh offers at the end of the line. `setup` makes the completion known."""
+    """Completions of zsh at the end of the line. `setup` loads the completion."""
     answer = cwd.parent / "words"
     answer.unlink(missing_ok=True)
     home = cwd.parent / "zsh"

@@ -89,7 +89,7 @@ def explain(stack: list[Event]) -> str:
 
 
 def host_times(trace: Trace, begin: int, end: int, threads: list[Any]) -> dict[tuple[str, Optional[str]], int]:
-    """What the first of the threads that has a range open did in each moment."""
+    """The activity of the first thread with an open range, at each time."""
     times: dict[tuple[str, Optional[str]], int] = defaultdict(int)
     edges = {begin, end}
     for thread in threads:

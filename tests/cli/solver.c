@@ -1,4 +1,5 @@
-/* A program without Python. solver hot SECONDS: one function works. solver locks SECONDS: four threads want one lock. */
+/* A program without Python. solver hot SECONDS: one hot function. solver locks SECONDS: four
+ * threads contend for a lock. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""marey artifacts: what torch itself makes of the same profile, files that are whole or not there, sentences."""
+"""marey artifacts: equal to torch's results for the same profile; complete files or none; messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GPU_TRACES = ["mi250_minitoy_train_ROCm6_2_kineto", "event_sync_trace"]
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A profile of torch with what torch makes of it."""
+    """A torch profile with torch's results."""
     pytest.importorskip("torch")
     into = tmp_path_factory.mktemp("torch")
     traces = [str(KINETO / f"{name}.json.gz") for name in GPU_TRACES]
@@ -223,7 +223,7 @@ def test_a_trace_is_moved_once_it_is_packed(marey, tmp_path, trace):
     assert not trace.exists()
     packed = trace.with_name(trace.name + ".gz")
     assert gzip.decompress(packed.read_bytes()) == whole
-    # Packed and in its place, it stays.
+    # A compressed trace in its final place is kept.
     before = packed.stat().st_ino
     make(marey, packed, tmp_path, "--move")
     assert packed.stat().st_ino == before
@@ -250,7 +250,7 @@ def has_open(pid: int, path: Path) -> bool:
 
 
 def test_a_trace_that_changes_while_it_is_packed_is_kept(program, tmp_path, trace):
-    """Its program still writes it: what came later is not in the packed file."""
+    """Its program still writes it: later data is not in the compressed file."""
     events = json.loads(trace.read_text())["traceEvents"]
     trace.write_text(json.dumps({"traceEvents": events * 20_000}))
     command = [program, "artifacts", trace, "-o", tmp_path / "out", "--move", "--only", "trace"]

@@ -1,7 +1,7 @@
 """Memory artifacts of torch's traces.
 
-Categories are held against the model itself and torch's own timeline; the snapshot is read by Python's pickle, by what
-PyTorch's memory viewer asks of it, and by torch's own tools.
+Categories are compared with the model and torch's timeline; the snapshot is checked with Python's pickle, with the
+requirements of PyTorch's memory viewer, and with torch's tools.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILES = [
     "rank0_memory-timeline.raw.json.gz",
     "rank0_memory_snapshot.pickle",
 ]
-# What the viewer's unpickler knows.
+# The types that the viewer's unpickler supports.
 OPCODES = """
     PROTO FRAME MARK STOP NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT SHORT_BINUNICODE BINUNICODE
     EMPTY_LIST APPEND APPENDS LIST EMPTY_DICT SETITEM SETITEMS DICT EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 BINPUT
@@ -117,7 +117,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 @pytest.fixture
 def make(marey: Callable[..., Finished], tmp_path: Path) -> Callable[..., Path]:
-    """Make the memory artifacts of a trace; gives the directory."""
+    """Make the memory artifacts of a trace; returns the directory."""
 
     def run(trace: Path) -> Path:
         done = marey("artifacts", trace, "-o", "out", "--only", "timeline,snapshot")
@@ -246,7 +246,7 @@ def check_segment(segment: dict[str, Any]) -> None:
 
 
 def check_trace(trace: list[dict[str, Any]], segments: list[dict[str, Any]]) -> None:
-    """What the viewer does with a trace: pairs of releases, blocks within segments, blocks of the end."""
+    """Emulate the viewer: pairs of releases, blocks within segments, final blocks."""
     live = {}
     for i, entry in enumerate(trace):
         assert set(entry) == {"action", "addr", "size", "stream", "time_us", "frames", "category"}
@@ -286,7 +286,7 @@ def test_the_snapshot_is_what_the_viewer_reads(named: SimpleNamespace, make: Cal
     trace = snapshot["device_traces"][0]
     frames = [frame for entry in trace for frame in entry["frames"]]
     assert any(frame["filename"].endswith("linear.py") and frame["name"] == "forward" for frame in frames)
-    # What was there before is a block without an event, and says what it is.
+    # A block that existed before has no event, but a category.
     blocks = [block for segment in snapshot["segments"] for block in segment["blocks"]]
     parameters = [b for b in blocks if [f["filename"] for f in b["frames"]] == ["parameter"]]
     assert sum(block["size"] for block in parameters) == named.parameters

@@ -1,4 +1,4 @@
-"""marey breakdown of public traces, against a slow script that knows the definitions and nothing of marey."""
+"""marey breakdown of public traces, against a slow, independent script."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_several_ranks_without_communication_are_doubted(marey: Any, tmp_path: P
     assert any("no communication was found" in warning for warning in answer["warnings"])
 
 
-# ---- how it is asked and answered ----
+# ---- options and output ----
 
 
 def test_the_first_line_has_the_three_parts(marey: Any, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_an_answer_goes_to_a_file(marey: Any, tmp_path: Path) -> None:
     assert next(iter(json.loads((tmp_path / "answer.json").read_text()))) == "summary"
 
 
-# ---- no answer ----
+# ---- errors ----
 
 
 def expect_refusal(done: Any, part: str) -> None:
@@ -264,7 +264,7 @@ def test_rules_with_a_mistake(marey: Any, tmp_path: Path) -> None:
 
 
 def test_a_trace_that_is_cut_off(marey: Any, tmp_path: Path) -> None:
-    """What could be read is told, and that it is not all."""
+    """The readable part is reported, with a message that it is incomplete."""
     text = gzip.decompress((DATA / "sampled_rank-0.json.gz").read_bytes())
     cut = tmp_path / "cut.json"
     cut.write_bytes(text[: len(text) // 2])

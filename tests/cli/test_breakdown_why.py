@@ -1,4 +1,4 @@
-"""Why devices are idle and who waits for whom, on public traces, against a slow count by the definitions alone."""
+"""Why devices are idle and which rank waits for which, on public traces, against a slow independent count."""
 
 from __future__ import annotations
 

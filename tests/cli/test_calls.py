@@ -1,6 +1,6 @@
-"""`marey report --calls` and files of calls, as those who open them see them.
+"""`marey report --calls` and files of calls, checked with the programs that open them.
 
-A profile of cProfile is the truth where there is one: marey reads it, and writes it again.
+The reference is a profile of cProfile, which marey reads and writes again.
 """
 
 from __future__ import annotations
@@ -134,11 +134,11 @@ def test_damage_is_told_and_the_rest_is_given(marey, tmp_path):
     assert "jitted" in done.stdout and "damaged" in done.stderr
 
 
-# ---- files, and who opens them ----
+# ---- files and their readers ----
 
 
 def every_python():
-    """Give the Pythons of 3.10 to 3.13 that are here: this one, those of pyenv, those on the PATH."""
+    """Return the Pythons from 3.10 to 3.13: this one, those of pyenv, those on the PATH."""
     found = {sys.version_info[:2]: sys.executable}
     for minor in range(10, 14):
         for path in sorted((Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python")):

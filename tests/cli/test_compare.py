@@ -18,7 +18,7 @@ def times(level: float, n: int = 200, noise: float = 0.01, seed: int = 1) -> lis
 
 @pytest.fixture
 def stats(tmp_path):
-    """Write a file of stats: regions with their times, the whole iteration their sum."""
+    """Write a stats file: ranges with their times; the iteration is their sum."""
 
     def write(name: str, **regions: list[float]) -> Path:
         path = tmp_path / name
@@ -50,7 +50,7 @@ def compared(done) -> dict:
     return json.loads(done.stdout)
 
 
-# ---- the answer ----
+# ---- the result ----
 
 
 def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(marey, sides):

@@ -12,7 +12,7 @@ import shells
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Recordings, one of them below a directory, and things that are none."""
+    """Recordings, one of them below a directory, and other files."""
     here = tmp_path / "here"
     for name in ("train.marey", "second run.marey", "old/first.marey", "notes"):
         (here / name).mkdir(parents=True)
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(environment: dict[str, str], program: Path) -> dict[str, str]:
-    """With the command itself, which the scripts ask."""
+    """Complete through the command, which the scripts call."""
     return {**environment, "PATH": f"{program.parent}:{environment['PATH']}"}
 
 
@@ -41,7 +41,7 @@ def script(marey):
 
 @pytest.fixture
 def commands(marey) -> list[str]:
-    """Every command there is."""
+    """All commands."""
     return marey("help", "--names").stdout.split()
 
 
@@ -80,12 +80,12 @@ OFFERED = {
 
 
 def plain(words: list[str]) -> list[str]:
-    """Words without what a shell hangs on: the folders in front, a slash behind, quoting."""
+    """Words without leading folders, a trailing slash and quoting."""
     return sorted({os.path.basename(word.rstrip("/")).replace("\\", "") for word in words})
 
 
 def bash_words(script: str, line: str, env: dict[str, str], cwd: Path) -> list[str]:
-    """Call the completion function as bash would, with the words that bash makes of the line."""
+    """Call the completion function like bash, with bash's word splitting."""
     words = [piece for word in line.split(" ") for piece in word.replace("=", " = ").split(" ") if piece or not word]
     quoted = " ".join(f"'{word}'" for word in words)
     call = (

@@ -1,4 +1,4 @@
-"""What a recording cost the program: every instrument that ran is in it, or is named as missing."""
+"""The cost of a recording includes every instrument that ran, or lists it as missing."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def functions_of(path: Path) -> frozenset[str]:
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """What is there, by what, shown by which tests."""
+    """Features, their implementation and their tests."""
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in PAGE.splitlines()]
     return [(row[0], row[1], row[-1]) for row in cells if len(row) >= 3 and row[-1] != "test" and row[0].strip("-")]
 
@@ -54,7 +54,7 @@ def test_each_row_has_a_test():
 
 @pytest.mark.parametrize("page", ["README.md", "docs"])
 def test_nothing_is_promised(page):
-    """A page says what is there; what is not there yet is no feature."""
+    """Pages describe existing features only."""
     pages = sorted((ROOT / page).rglob("*.md")) if (ROOT / page).is_dir() else [ROOT / page]
     assert [str(file) for file in pages if re.search(r"\bplanned\b", file.read_text(encoding="utf-8"), re.I)] == []
 

@@ -1,4 +1,4 @@
-"""tools/demo: it asks each question that it promises, of files that it made, and its script is sound."""
+"""tools/demo: it runs each promised example on files that it made, and its script is valid."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def diff(marey):
     return run
 
 
-# ---- the answer ----
+# ---- the result ----
 
 
 def test_the_first_difference_is_named_to_the_bit(marey, tmp_path, expected):
@@ -242,7 +242,7 @@ def test_another_dtype_is_named_in_the_first_line_and_differs_unless_allowed(mar
     assert first == "A and B differ first at step 0, x, in its dtype (bfloat16 in A, float32 in B)."
     row = diff("narrow.safetensors", "wide.safetensors", status=["dtype"])["tensors"][0]
     assert row["max_abs"] == pytest.approx(0.49, rel=1e-4) and row["max_ulp"] > 0
-    # The numbers are compared as they are, whatever is allowed.
+    # The numbers are compared exactly, with any options.
     done = marey("diff", "narrow.safetensors", "wide.safetensors", "--allow-dtype")
     assert done.returncode == 0
     first = done.stdout.splitlines()[0]
@@ -543,7 +543,7 @@ def test_a_directory_that_may_not_be_read_is_refused(marey, tmp_path):
     import os
 
     if os.geteuid() == 0:
-        (tmp_path / "locked").write_text("")  # root may read all: a file in its place is no dump either
+        (tmp_path / "locked").write_text("")  # root can read everything, so use a file, which is not a dump either
     else:
         (tmp_path / "locked").mkdir(mode=0)
     refused(marey("diff", "locked", "locked"))

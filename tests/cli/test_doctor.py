@@ -1,4 +1,4 @@
-"""marey doctor on machines with this and that missing, broken or second-hand."""
+"""marey doctor on machines with missing, broken or unusual parts."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SUBJECTS = [
     "build",
     "launcher",
 ]
-PATIENT = ("--wait", "30")  # so that a busy machine changes no answer
+PATIENT = ("--wait", "30")  # so that a busy machine does not change results
 
 
 @pytest.fixture
 def doctor(marey):
-    """Run `marey doctor ARGS... --json`; what it found, by subject and thing, and the whole object."""
+    """Run `marey doctor ARGS... --json`; returns findings by subject and thing, and the whole object."""
 
     def run(*args, env=None, status=0, wait=PATIENT, said=""):
         done = marey("doctor", *args, *wait, "--json", env=env)
@@ -48,7 +48,7 @@ def has_advice(row):
     return bool(row["advice"]) and row["advice"].strip() == row["advice"]
 
 
-# ---- the form of the answer ----
+# ---- the output ----
 
 
 def test_json_has_what_the_manual_says(marey):

@@ -1,6 +1,6 @@
-"""marey doctor on machines with GPUs: what counts energy, which devices programs see, whether their work can be traced.
+"""marey doctor on machines with GPUs: energy counters, visible devices, GPU tracing.
 
-The libraries are stand-ins, made from C here; what real ones say is in tests/gpu/test_doctor_measures.py.
+The libraries are fakes, compiled here; tests/gpu/test_doctor_measures.py uses real ones.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-PATIENT = ("--wait", "30")  # so that a busy machine changes no answer
+PATIENT = ("--wait", "30")  # so that a busy machine does not change results
 
 UUIDS = [f"00000000-1111-2222-3333-4444555566{i:02x}" for i in range(2)]
 
@@ -125,7 +125,7 @@ def source(text, **words):
 
 @pytest.fixture
 def doctor(marey):
-    """Run the doctor; what it found, by subject and thing."""
+    """Run the doctor; returns findings by subject and thing."""
 
     def run(env, wait=PATIENT):
         done = marey("doctor", *wait, "--json", env=env)

@@ -1,4 +1,4 @@
-"""marey dump: what is in a dump, its numbers, one value handed out, as PNG; what is said about wrong input."""
+"""marey dump: contents of a dump, numbers, extraction of a value, PNG; messages for invalid input."""
 
 from __future__ import annotations
 

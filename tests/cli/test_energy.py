@@ -1,4 +1,4 @@
-"""marey run --energy, with a stand-in for NVIDIA's NVML whose power is a known function of time."""
+"""marey run --energy, with a fake NVML whose power is a known function of time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UUID = "GPU-%08x-1111-2222-3333-444444444444"
 
 @pytest.fixture
 def nvml(build_dir, tmp_path):
-    """The environment in which libnvidia-ml is the stand-in, with a script, and there is no RAPL."""
+    """The environment with the fake libnvidia-ml, a script, and no RAPL."""
 
     def environment(*lines, library="nvml_standin"):
         script = tmp_path / "nvml.txt"
@@ -58,7 +58,7 @@ def notes(marey, recording):
 
 @pytest.fixture
 def until(tmp_path):
-    """A program that waits until the stand-in, whose script has the second line, was asked so often for something."""
+    """A program that waits for a number of queries to the fake, whose script has the second line."""
     log = tmp_path / "calls"
     log.touch()
 
@@ -73,7 +73,7 @@ def until(tmp_path):
 
 
 def calls(tmp_path, name, gpu=0):
-    """When the stand-in was asked."""
+    """The times of queries to the fake."""
     lines = [line.split() for line in (tmp_path / "calls").read_text().splitlines()]
     return [int(ns) for ns, what, number in lines if (what, number) == (name, str(gpu))]
 
@@ -285,7 +285,7 @@ def test_a_buffer_that_is_empty_at_first_is_looked_at_again(marey, nvml, counter
     assert samples_on_the_curve(tmp_path, power) > 50
 
 
-# ---- what goes wrong: one sentence, and the program goes on ----
+# ---- errors: one message, and the program continues ----
 
 
 @pytest.mark.parametrize(
@@ -440,7 +440,7 @@ def test_a_program_that_is_told_to_end_is_measured_up_to_there(start, nvml, envi
     assert sorted(path.suffix for path in (tmp_path / "run.marey").iterdir()) == [".json", ".klog", ".krun"]
 
 
-# ---- processors ----
+# ---- CPUs ----
 
 
 @pytest.fixture
@@ -508,7 +508,7 @@ def test_a_counter_that_is_no_number_is_one_sentence(marey, nvml, powercap):
     assert "the energy of package-0 is not measured: cannot read" in done.stderr
 
 
-# ---- several who would measure ----
+# ---- several measuring processes ----
 
 
 def wait_for(what, patience_s=50):
@@ -552,7 +552,7 @@ def test_one_of_several_ranks_measures(ranks, counters, tmp_path):
     for process in processes:
         assert (process.wait(60), process.stdout.read()) == (0, "")
     assert len({line.split()[0] for line in (tmp_path / "calls").read_text().splitlines() if " Init " in line}) >= 1
-    # Whoever ends last may have taken over for a moment; never two at a time.
+    # The last process may have taken over briefly; never two at a time.
     found = counters("run.marey")["GPU 0 power (W)"]
     assert len(found) >= 4
     assert not list((tmp_path / "run.marey").glob("energy-*.lock"))

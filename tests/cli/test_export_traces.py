@@ -1,7 +1,7 @@
 """marey as a converter: traces and profiles of other tools, exported.
 
-The public traces of tests/data/kineto are read here by themselves, as JSON with decimal numbers, and what marey writes
-is compared with that: the same events, times to the nanosecond, categories, arguments, correlations and flows.
+The public traces of tests/data/kineto are read here independently, as JSON with decimal numbers, and compared with
+marey's output: the same events, times to the nanosecond, categories, arguments, correlations and flows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def test_there_are_traces() -> None:
     assert len(KINETO) == 7
 
 
-# ---- a trace as it is ----
+# ---- reading a trace ----
 
 
 class Trace:
@@ -48,7 +48,7 @@ class Trace:
         return self.base + int(ns)
 
     def slices(self) -> list[dict[str, Any]]:
-        """What is a range or work. Kineto's frame around everything, of category Trace, is a moment to marey."""
+        """Ranges and GPU activity. Kineto's frame around everything, of category Trace, is a mark in marey."""
         return [event for event in self.events if event["ph"] == "X" and event.get("cat") != "Trace"]
 
     def work(self) -> list[dict[str, Any]]:
@@ -215,7 +215,7 @@ class Slices:
             self.nest(pb, track, sorted(list_of, key=lambda entry: entry[:2]))
 
     def nest(self, pb: Any, track: int, events: list[tuple[int, int, Any, str]]) -> None:
-        """As a viewer does: an end ends what was begun last. Nothing may be left."""
+        """Match like a viewer: an end closes the last begin. Nothing may remain."""
         stack: list[tuple[str, int, dict[str, Any], list[int]]] = []
         for at, _, event, name in events:
             notes = {a.name: a for a in event.debug_annotations}

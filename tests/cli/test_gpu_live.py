@@ -1,7 +1,7 @@
 """Recordings of GPU work made by marey itself, from the run to the last table and export.
 
-There is no GPU here: tests/cupti has libraries in the places of CUDA's and CUPTI's. The program does what its arguments
-say, so counts and names are known; times are only compared with one another.
+The GPU is fake: tests/cupti has libraries that replace CUDA and CUPTI. The program follows its arguments, so counts and
+names are known; times are only compared with each other.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_the_report_has_every_launch(marey: Any, traced: Callable[..., Path]) ->
     assert 0 < device["busy_ns"] <= total
     [iteration] = gpu["iterations"]
     assert (iteration["launches"], iteration["work"], iteration["gpu_ns"]) == (5, 9, total)
-    # Memory that is taken is no work.
+    # Allocated memory does not count as activity.
     memory = [row for row in told["kernels"] if row["kind"] == "memory"]
     assert [(row["count"], row["share"]) for row in memory] == [(1, None)]
 
@@ -104,7 +104,7 @@ def test_chrome_is_as_kineto_writes_it(marey: Any, traced: Callable[..., Path], 
     for kernel in kernels:
         correlation = kernel["args"]["correlation"]
         assert ("s", correlation) in arrows and ("f", correlation) in arrows
-    # What was exported says the same as the recording.
+    # The export has the same data as the recording.
     again = json.loads(marey("report", "trace.json", "--gpu", "--json").stdout)["gpu"]
     before = json.loads(marey("report", path, "--gpu", "--json").stdout)["gpu"]
     for table in ("kernels", "copies"):
@@ -192,7 +192,7 @@ def test_nsight_compute_gets_the_command_that_was_run(marey: Any, traced: Callab
         assert program[1:] == ACTS.split()
 
 
-# ---- memory, as CUPTI tells it ----
+# ---- memory, from CUPTI ----
 
 TRAINING = (
     "stray begin train take 4000000 pinned 500000 phase forward begin layer take 8000000 end give "

@@ -95,7 +95,7 @@ def test_every_number_is_the_references(marey: Any, name: str) -> None:
 
 
 def random_trace(seed: int) -> list[dict[str, Any]]:
-    """Threads with nested ranges, streams that overlap, graphs of several kernels, work of no length, or of nobody."""
+    """Nested ranges, overlapping streams, graphs of several kernels, activity of zero length or without launch."""
     rng = random.Random(seed)
     events: list[dict[str, Any]] = []
     correlation = 0

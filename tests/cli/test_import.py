@@ -21,7 +21,7 @@ RANK_0, RANK_1 = KINETO / "sampled_rank-0.json.gz", KINETO / "sampled_rank-1.jso
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Path:
-    """A folder for temporary files, so that one sees what is left in it."""
+    """A folder for temporary files, to detect leftovers."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     return folder
@@ -41,7 +41,7 @@ def marey_here(marey, scratch):
 
 @pytest.fixture
 def ranks(tmp_path: Path) -> Path:
-    """A folder of two ranks, and something that is no trace."""
+    """A folder of two ranks, and a file that is not a trace."""
     folder = tmp_path / "ranks"
     folder.mkdir()
     for path in (RANK_0, RANK_1):
@@ -277,7 +277,7 @@ def test_a_full_disk_is_one_sentence(marey_here, ranks, tmp_path):
 
 
 def test_nothing_is_left_of_an_import_that_was_killed(start, tmp_path, scratch, environment):
-    """A pipe that never ends keeps the import where it is."""
+    """A pipe without an end blocks the import."""
     environment["TMPDIR"] = str(scratch)
     os.mkfifo(tmp_path / "pipe.json")
     for command in (["report", "pipe.json"], ["import", "pipe.json", "-o", "run.marey"]):

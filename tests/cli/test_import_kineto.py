@@ -42,7 +42,7 @@ def list_events(compiled: Callable[..., Path]) -> Callable[[Path], Lines]:
 
 @pytest.fixture(params=TRACES, ids=lambda path: path.name.partition(".")[0])
 def trace(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """One of the public traces, unpacked."""
+    """One of the public traces, uncompressed."""
     path = tmp_path / request.param.stem
     path.write_bytes(gzip.decompress(request.param.read_bytes()))
     return path
@@ -57,7 +57,7 @@ def nanoseconds(microseconds: Decimal | int) -> int:
 
 
 class Expected:
-    """What the events of a file should become."""
+    """The expected events of a file."""
 
     def __init__(self, trace: dict[str, Any]) -> None:
         self.base = trace.get("baseTimeNanoseconds", 0)

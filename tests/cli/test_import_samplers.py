@@ -1,4 +1,4 @@
-"""Files that samplers wrote (tests/data/samplers), read a second time here by hand: every sample is there."""
+"""Files of samplers (tests/data/samplers), also read independently here: no sample is missing."""
 
 from __future__ import annotations
 

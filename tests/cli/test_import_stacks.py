@@ -1,6 +1,6 @@
 """Stacks and profiles of other tools as recordings: cProfile, py-spy, viztracer, speedscope and collapsed stacks.
 
-The tools themselves make the files, and the same files are read here a second time, by pstats, json or by hand.
+The tools write the files, which are also read independently here, by pstats, json or plain code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def warnings(marey, path: Path) -> str:
 
 # ---- cProfile ----
 
-# Functions that call one another in all ways but in circles: several callers, methods, generators, built-in ones.
+# Functions that call each other in all ways except cycles: several callers, methods, generators, built-ins.
 STRAIGHT = """
 import cProfile, random, sys
 

@@ -1,4 +1,4 @@
-"""The manual pages: one for each command, sound roff, and the same words as the help."""
+"""The manual pages: one per command, valid roff, and the same text as the help."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reports over many ranks: the right answer, the same with any number of threads, with few files and little memory.
+"""Reports over many ranks: correct, the same with any number of threads, with few files and little memory.
 
-The logs are those of bench/rank_logs.c; rank_model.py works out by itself what is in them.
+bench/rank_logs.c writes the logs; rank_model.py computes their content independently.
 """
 
 from __future__ import annotations

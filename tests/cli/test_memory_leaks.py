@@ -1,4 +1,4 @@
-"""Which growth marey report --memory calls a leak: one that goes on to the end, and nothing else."""
+"""marey report --memory only suspects a leak if growth continues to the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `-o FILE` does to a file that is there: nothing, until the new one is complete."""
+"""`-o FILE` does not change an existing file until the new one is complete."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_dump_that_cannot_be_shown_leaves_the_old_file(marey, old, tmp_path):
     assert old.read_text() == OLD
 
 
-# ---- readers that have seen enough ----
+# ---- closed pipes ----
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["report", "--help"], ["top", "--help"]])

@@ -28,7 +28,7 @@ def write(path: Path, spans: list[Span]) -> Path:
 
 
 def self_times(spans: list[Span]) -> dict[str, int]:
-    """By brute force: time belongs to the open range that ends first; within rounding, to the one that began last."""
+    """Brute force: time belongs to the open range that ends first; for ties, to the one that began last."""
     times = dict.fromkeys((name for name, _, _ in spans), 0)
     edges = sorted({edge for _, start, end in spans for edge in (start, end)})
     for at, until in zip(edges, edges[1:], strict=False):

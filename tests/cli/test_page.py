@@ -1,4 +1,4 @@
-"""marey report --html: what is in the page is what the other outputs say."""
+"""marey report --html: the page has the same data as the other outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def page_of(marey, tmp_path):
 
 @pytest.fixture
 def events_of(marey, tmp_path):
-    """Give the events of a recording as the CSV export has them."""
+    """Return the events of a recording from the CSV export."""
 
     def read(recording: object) -> list[dict[str, str]]:
         assert marey("export", recording, "-o", "events.csv").returncode == 0
@@ -41,7 +41,7 @@ def events_of(marey, tmp_path):
 
 @pytest.fixture
 def busy(marey, emit, tmp_path) -> Path:
-    """Enough events for several chunks, two threads, everything else there is."""
+    """Enough events for several chunks, two threads, and all other kinds."""
     done = marey(
         "run",
         "--only",

@@ -1,4 +1,4 @@
-"""A directory of logs of many ranks in which something is wrong: each fault is named, what can be read is shown."""
+"""Faulty directories of many ranks: each fault is reported, and readable data is shown."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_of_many_duplicates_a_few_are_named(marey, folder):
 
 @pytest.fixture
 def waiting(program, compiled, tmp_path, environment):
-    """Two real ranks that have told some iterations and then wait to be ended."""
+    """Two real ranks that record some iterations and then wait."""
     source = tmp_path / "wait.c"
     source.write_text(WAIT)
     built = compiled(str(source))

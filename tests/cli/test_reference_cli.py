@@ -1,4 +1,4 @@
-"""docs/reference/cli.md against the command: each command has its part, each option its place in it, and no others."""
+"""docs/reference/cli.md against the command: exactly its commands, each with its options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 
 
 def parts() -> dict[str, str]:
-    """What is said of each command, by its name."""
+    """The section of each command, by its name."""
     commands = PAGE.split("\n## python -m marey")[0]
     found = re.split(r"^## marey ([\w-]+)\n", commands, flags=re.MULTILINE)
     return dict(zip(found[1::2], found[2::2]))
@@ -26,7 +26,7 @@ def shown_commands(file: Path) -> list[str]:
 
 
 def options_of(marey, command: str) -> set[str]:
-    """Those that the help lists, each at the begin of its line."""
+    """The options listed in the help, each at the start of a line."""
     text = marey(command, "--help").stdout.split("Options:")[1].split("Examples:")[0]
     return set(re.findall(r"^ {2,8}(?:-\w, )?(--[a-z][a-z0-9-]*)", text, re.MULTILINE)) - {"--help"}
 

@@ -182,7 +182,7 @@ def test_somebody_elses_meta_is_not_deleted(marey, emit, tmp_path):
     assert (tmp_path / "theirs" / "meta.json").exists()
 
 
-# ---- what the program gets ----
+# ---- the program's environment ----
 
 
 def environment_of(marey, name: str, **env: str) -> str:
@@ -244,7 +244,7 @@ def test_options_can_be_listed(marey):
     assert "pool" in done.stdout
 
 
-# ---- what is passed on ----
+# ---- signals and exit status ----
 
 
 def test_the_exit_status_is_passed_on(marey, emit):

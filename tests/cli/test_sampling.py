@@ -1,4 +1,4 @@
-"""marey attach, stacks, top, watch and run --sample: real Pythons, looked into from outside."""
+"""marey attach, stacks, top, watch and run --sample with real Python processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Start = Callable[..., subprocess.Popen]
 
 @pytest.fixture
 def python(tmp_path: Path, environment: dict[str, str]) -> Iterator[Start]:
-    """Start a Python with this program, and wait until it says that it is where it stays."""
+    """Start Python with this program, and wait until it prints that it is ready."""
     started = []
 
     def start(program: str, *command: str, **variables: str) -> subprocess.Popen:
@@ -187,7 +187,7 @@ class Screen:
         fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
     def wait_for(self, pattern: str) -> str:
-        """The part of what was drawn, from the last screen before it on."""
+        """A part of the output, from the preceding screen on."""
         deadline = time.monotonic() + 30
         while not (found := re.search(pattern.encode(), self.bytes)):
             assert time.monotonic() < deadline, self.bytes[-2000:]
@@ -213,7 +213,7 @@ class Screen:
 
 
 def screens(drawn: bytes) -> list[list[str]]:
-    """Each screen that was drawn whole, as lines without colours."""
+    """Each complete screen, as lines without colors."""
     parts = drawn.decode().split("\033[H")[1:]
     whole = [part.split("\033[J")[0] for part in parts if "\033[J" in part]
     return [re.sub(r"\033\[[0-9;]*[mK]", "", part).split("\r\n") for part in whole]
@@ -431,7 +431,7 @@ def test_a_wrong_rate_is_told_before_anything_runs(marey, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# ---- as somebody else than root ----
+# ---- as a non-root user ----
 
 
 @pytest.fixture

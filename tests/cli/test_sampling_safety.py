@@ -1,4 +1,4 @@
-"""Samplers that meet with accidents: a second ctrl-C, a library that is cut, a process that is stopped."""
+"""Samplers under faults: a second Ctrl-C, a truncated library, a stopped process."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_second_ctrl_c_reaches_no_freed_sampler(marey, begin, stand_in, tmp_pa
     assert marey("report", "a.marey", "--samples").returncode == 0
 
 
-# ---- a library that is cut ----
+# ---- a truncated library ----
 
 LIBRARY = """
 #include <unistd.h>
@@ -181,7 +181,7 @@ def test_a_perf_map_without_end_is_not_read_to_its_end(marey, compiled_code):
     assert "run_compiled" in marey("stacks", pid, "--native").stdout
 
 
-# ---- what is said ----
+# ---- messages ----
 
 
 def test_a_stopped_process_is_not_waiting(marey, begin):

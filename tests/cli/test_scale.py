@@ -1,4 +1,4 @@
-"""marey scale: what it says of known times, its tables, pictures and page, the gate, and wrong input."""
+"""marey scale: results for known times, tables, charts and page, the gate, and invalid input."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def known(measured) -> Path:
     return measured([*epochs("ddp", TIMES), *facts("ddp", TIMES), *steps("ddp")])
 
 
-# ---- the answer ----
+# ---- the result ----
 
 
 def without_chance(text: str) -> str:
@@ -155,7 +155,7 @@ def test_the_answer_goes_into_a_file(marey, known, tmp_path):
     assert json.loads((tmp_path / "answer.json").read_text())["points"]
 
 
-# ---- what nothing checks is left out ----
+# ---- results without evidence are omitted ----
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_a_gate_with_nothing_to_judge_is_an_error(marey, measured):
     assert "at least two numbers of workers" in done.stderr
 
 
-# ---- pictures and the page ----
+# ---- charts and the page ----
 
 
 @pytest.fixture

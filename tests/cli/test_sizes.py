@@ -1,4 +1,4 @@
-"""Recordings past the internal limits of readers: every report and export answers, and time grows with the size.
+"""Recordings past the internal limits of readers: every report and export works, and time is linear in the size.
 
 docs/internals/reader-limits.md lists the limits and which test goes past each of them.
 """
@@ -370,7 +370,7 @@ def cpu_seconds(command: list[str]) -> float:
 def test_time_grows_with_the_size(
     make: Callable[[Path, int], None], extension: str, n: int, command: str, program: Path, tmp_path: Path
 ) -> None:
-    """Four times as much takes four times as long, and not sixteen times."""
+    """Four times the size takes four times as long, not sixteen times."""
     took = []
     for size in (n, 4 * n):
         path = tmp_path / f"{size}{extension}"

@@ -1,4 +1,4 @@
-"""Names of programs, ranges, threads, files and arguments never command the terminal, whichever command prints them."""
+"""Names of programs, ranges, threads, files and arguments cannot control the terminal, in any command."""
 
 from __future__ import annotations
 

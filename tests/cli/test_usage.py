@@ -1,4 +1,4 @@
-"""Help, versions and mistakes: what is said, where, and with which status."""
+"""Help, versions and wrong usage: output, stream and exit status."""
 
 from __future__ import annotations
 

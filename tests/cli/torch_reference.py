@@ -1,4 +1,4 @@
-"""Profile a few steps of a small model by torch and write what torch itself makes of them, for marey to be judged by.
+"""Profile a few steps of a small model with torch and write torch's results, as a reference for marey.
 
     python torch_reference.py DIR [TRACE.json.gz ...]
 

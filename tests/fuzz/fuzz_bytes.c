@@ -29,7 +29,7 @@ static uint32_t digest(const uint8_t *data, size_t size, size_t cut, bool *is_da
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *copy = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    uint8_t *copy = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
     if (copy == NULL)
         return 0;
     memcpy(copy, data, size);

@@ -55,7 +55,7 @@ static uint64_t import_and_read(const uint8_t *data, size_t size, size_t cut, bo
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *text = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    uint8_t *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

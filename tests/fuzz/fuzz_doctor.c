@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char key[256] = "";
     memcpy(key, data + 1, data[0]);
     const size_t len = size - 1 - data[0];
-    char *text = malloc(len > 0 ? len : 1); /* of its own, so that a read behind it is seen */
+    char *text = malloc(len > 0 ? len : 1); /* a separate block, so that a read past its end is detected */
     if (text == NULL)
         return 0;
     memcpy(text, data + 1 + data[0], len);

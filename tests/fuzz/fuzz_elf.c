@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct marey__elf_symbol *symbols;
     size_t n, total = 0;
-    /* A copy, so that a byte too far is seen. */
+    /* A copy, so that a read past its end is detected. */
     void *const copy = marey__alloc(size + 1);
     if (copy == NULL)
         return 0;

@@ -77,7 +77,7 @@ static uint64_t import_and_read(const struct marey__import_format *format, const
 
 void fuzz_import(const struct marey__import_format *format, const uint8_t *data, size_t size)
 {
-    uint8_t *copy = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    uint8_t *copy = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
     if (copy == NULL)
         return;
     memcpy(copy, data, size);

@@ -22,7 +22,7 @@ static void mend_checksums(uint8_t *bytes, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *bytes = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    uint8_t *bytes = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
     marey_images *images;
     if (bytes == NULL)
         return 0;

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const names[] = {"", "ncclDevKernel_AllReduce",
                                         "void at::native::x<int>(a, b)"};
     struct marey__rules rules = {0};
-    char *text = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    char *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

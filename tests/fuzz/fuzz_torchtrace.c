@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static FILE *out;
     if (out == NULL && (out = fopen("/dev/null", "w")) == NULL)
         abort();
-    uint8_t *text = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
+    uint8_t *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

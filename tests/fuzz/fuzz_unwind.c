@@ -74,7 +74,7 @@ static void walk(struct marey__unwind *unwind, const uint8_t *registers, const u
 {
     struct marey__native_frame frames[MAX_FRAMES];
     struct marey__unwind_input input = {.stack_at = STACK_AT, .n_stack = n_stack};
-    /* A copy, so that a byte too far is seen. */
+    /* A copy, so that a read past its end is detected. */
     uint8_t *const copy = marey__alloc(n_stack + 1);
     if (copy == NULL)
         return;

@@ -1,6 +1,6 @@
 """With a real GPU: `marey run python PROGRAM`, as a user starts it, prints the right finding; windows of GPU tracing.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch.
 
     python tests/gpu/test_auto_windows.py [NAME...]
 

@@ -1,6 +1,6 @@
 """With a real GPU: joules of epochs and phases by marey against the driver's own counter, read at the same moments.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch. It takes
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch. It takes
 half a minute.
 
     python tests/gpu/test_energy_epochs.py

@@ -1,6 +1,6 @@
 """With a real GPU: what NVML's readings cost, how often they change, and whether 30 s of work take what power says.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch. It takes
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch. It takes
 a minute and a half.
 
     python tests/gpu/test_energy_measures.py

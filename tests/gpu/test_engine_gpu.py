@@ -1,6 +1,6 @@
 """With a real GPU: engine="marey" beside torch.profiler: the same operators with shapes, the same kernels, and tables.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch.
 
     python tests/gpu/test_engine_gpu.py
 

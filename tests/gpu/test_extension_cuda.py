@@ -1,6 +1,6 @@
 """With a real GPU: the example extension's kernel runs, and its ranges nest in those of Python.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or CUDA compiler.
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or CUDA compiler.
 
     python tests/gpu/test_extension_cuda.py
 """

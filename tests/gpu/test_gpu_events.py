@@ -1,6 +1,6 @@
 """With a real GPU: Stopwatch(gpu="events") measures what the GPU does, and nobody waits for it.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch.
 
     python tests/gpu/test_gpu_events.py
 

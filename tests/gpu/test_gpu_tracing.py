@@ -1,6 +1,6 @@
 """With a real GPU: what `marey run --gpu` records of a program is what the program did.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no C compiler.
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or C compiler.
 
     python tests/gpu/test_gpu_tracing.py
 

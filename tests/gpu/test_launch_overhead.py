@@ -1,6 +1,6 @@
 """With a real GPU: what `marey report --gpu` says of a program that is launch-bound, and of the same as a CUDA graph.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU.
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU.
 
     python tests/gpu/test_launch_overhead.py
 

@@ -1,6 +1,6 @@
 """With a real GPU: ranges that wait for it are as long as its work, ranges that do not are not.
 
-A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
+A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch.
 
     python tests/gpu/test_nvtx_sync.py
 

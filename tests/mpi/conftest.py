@@ -19,7 +19,7 @@ from mpi_jobs import BESIDE_PYTHON, CANDIDATES, HERE, ROOT, Mpi, Process
 
 PATIENCE_S = 120
 
-# What a developer's shell or a launcher may have set and would change what is tested.
+# Variables of a developer's shell or a launcher that would change the test.
 FOREIGN = (
     "MAREY",
     "MAREY_OPTIONS",
