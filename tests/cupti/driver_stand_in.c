@@ -1,4 +1,5 @@
-/* What a process takes for CUDA's driver library. Like the real one it loads what CUDA_INJECTION64_PATH names, once. */
+/* A fake of CUDA's driver library. Like the real one it loads the library in CUDA_INJECTION64_PATH
+ * once. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <time.h>
@@ -28,7 +29,7 @@ static void *function_of(const char *library_name, const char *name)
     return library != NULL ? dlsym(library, name) : NULL;
 }
 
-/* CUPTI hears of it, by the library that the process has loaded. */
+/* Notify the fake CUPTI that the process has loaded. */
 static void *cupti_function(const char *name)
 {
     const char *path = getenv("MAREY_CUPTI_LIBRARY");
@@ -51,7 +52,7 @@ int cuDeviceGetCount(int *n)
     return 0;
 }
 
-/* ---- there is one context, and every thread has it ---- */
+/* ---- a single context, current in every thread ---- */
 
 EXPORT int cuCtxGetCurrent(void **ctx);
 int cuCtxGetCurrent(void **ctx)
@@ -69,7 +70,7 @@ int cuCtxSynchronize(void)
     return sync != NULL ? sync() : 1;
 }
 
-/* ---- memsets on a stream of one's own; they take longer while CUPTI records them ---- */
+/* ---- memsets on a separate stream; they take longer while CUPTI records them ---- */
 
 EXPORT int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamCreate(void **stream, unsigned flags)
@@ -125,7 +126,7 @@ int cuStreamDestroy_v2(void *stream)
     return stream == NULL;
 }
 
-/* What libmarey wants to see in a driver; none of it is called here. */
+/* Symbols that libmarey requires of a driver; never called here. */
 #define FUNCTION(name)                                                                             \
     EXPORT int name(void);                                                                         \
     int name(void)                                                                                 \

@@ -1,6 +1,6 @@
 /*
- * What a process takes for CUDA's runtime. The first call loads the driver and initialises it, as the real one does. Work
- * takes 1000 ticks of CUPTI's clock, behind what its stream has to do already.
+ * A fake of CUDA's runtime. Like the real one, the first call loads and initializes the driver.
+ * Activity takes 1000 ticks of CUPTI's clock, after earlier activity of its stream.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void start_driver(void)
     }
 }
 
-/* A function of the stand-in of CUPTI, if the process has loaded one by now; it is never unloaded. */
+/* A function of the fake CUPTI, if loaded; it is never unloaded. */
 static void *cupti_function(void **known, const char *name)
 {
     void *function = __atomic_load_n(known, __ATOMIC_RELAXED);
@@ -81,7 +81,7 @@ static uint32_t begin_call(int domain, uint32_t number)
     return correlation;
 }
 
-/* When the stream does it. Work that is held has no end. */
+/* When the stream executes it. Held activity has no end. */
 static void schedule(uint32_t stream, uint64_t *start, uint64_t *end)
 {
     const uint64_t at = now();

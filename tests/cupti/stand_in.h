@@ -1,7 +1,7 @@
 /*
- * A GPU that is none: libraries under the names of CUDA's runtime, its driver and CUPTI, for tests of GPU tracing on machines
- * without one. The runtime's functions are of its own making; what they do is told to the stand-in of CUPTI, which
- * calls back and hands out records as the real one does.
+ * A fake GPU: libraries with the names of CUDA's runtime, driver and CUPTI, for tests of GPU
+ * tracing on machines without a GPU. The runtime reports its calls to the fake CUPTI, which calls
+ * back and delivers records like the real one.
  */
 #ifndef MAREY_TEST_STAND_IN_H
 #define MAREY_TEST_STAND_IN_H
@@ -81,7 +81,7 @@ struct memory_record {
     char rest[96];
 };
 
-/* ---- of the stand-in of CUPTI, for the others ---- */
+/* ---- functions of the fake CUPTI for the other libraries ---- */
 typedef void standin_call_fn(int domain, uint32_t number, int is_end, uint32_t correlation);
 typedef void standin_record_fn(const void *record, size_t size);
 typedef uint64_t standin_clock_fn(void);

@@ -1,4 +1,4 @@
-"""Questions about what a faulty program left behind, and ways to have accidents."""
+"""Helpers to cause faults and to inspect what faulty programs leave."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def assert_whole(found: dict[str, Any]) -> None:
 
 
 def pools_in(path: Path) -> list[Path]:
-    """Pools left behind: in the recording, or in shared memory for one of its logs."""
+    """Remaining pools: in the recording, or in shared memory for one of its logs."""
     in_memory = [pool for log in path.glob("*.klog") for pool in Path("/dev/shm").glob(f"marey-{log.name}.pool")]
     return [*path.glob("*.pool"), *in_memory]
 

@@ -1,4 +1,4 @@
-"""What the fault tests share: the programs that meet with accidents, and the checker that looks at what they leave."""
+"""Shared by the fault tests: the faulty programs, and the checker of their recordings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Check = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def check(program: Callable[..., list[str]], run: Run) -> Check:
-    """What is in a recording, as fault_check tells it; opening finalizes it."""
+    """The content of a recording, from fault_check; opening finalizes it."""
 
     def check_recording(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(run(program("check", path)).stdout)

@@ -1,7 +1,7 @@
 /*
  * fault_descriptors HOW RECORDING OPTIONS [FILE]
  *
- * A program that treats descriptors as if it were alone in its process.
+ * A program that treats all descriptors of its process as its own.
  *   reuse   close all from 3 on, then open FILE under each of those numbers and write "mine" into it
  *   moved   as reuse, after renaming the recording, so that the log cannot be opened again
  *   closed  have no standard streams; then write to them
@@ -130,7 +130,7 @@ static int delete_it(const char *path)
 {
     char command[4096];
     sequence_ranges(RANGES);
-    usleep(1500000); /* some of it is in the log */
+    usleep(1500000); /* some events are in the log */
     snprintf(command, sizeof command, "rm -r '%s'", path);
     if (system(command) != 0)
         return fail("rm");

@@ -1,4 +1,5 @@
-/* fault_environment RANGES: record RANGES ranges wherever MAREY and MAREY_OPTIONS say, without a word about it in here. */
+/* fault_environment RANGES: record RANGES ranges; only MAREY and MAREY_OPTIONS configure the
+ * recording. */
 #include <stdlib.h>
 
 #include "sequence.h"

@@ -1,4 +1,5 @@
-/* fault_finalize RECORDING: finish the logs of dead processes, so that a test can kill whoever does it. */
+/* fault_finalize RECORDING: finalize the logs of dead processes, in a process that a test can kill.
+ * */
 #include <stdio.h>
 
 #include <marey/recording.h>

@@ -56,7 +56,7 @@ static void in_child(const char *how)
     if (strcmp(how, "exec") == 0)
         execl("/bin/true", "true", (char *)NULL);
     if (strcmp(how, "outlive") == 0) {
-        fclose(stdout); /* or whoever reads our output would wait for us */
+        fclose(stdout); /* otherwise the reader of our output would wait for this process */
         fclose(stderr);
         pause();
         _exit(0);

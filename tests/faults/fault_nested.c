@@ -1,4 +1,5 @@
-/* fault_nested FIRST SECOND: start a second recording while the first is open; only the first may come to be. */
+/* fault_nested FIRST SECOND: start a second recording while the first is open; only the first may
+ * exist. */
 #include <stdio.h>
 
 #include "sequence.h"

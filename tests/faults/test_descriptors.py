@@ -1,4 +1,4 @@
-"""Programs that close, reuse or limit what the recording stands on: the program and its files come first."""
+"""Programs that close, reuse or limit the recording's resources: the program and its files have priority."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def endless(command: list[str], acks: Path) -> Iterator[None]:
             victim.send_signal(signal.SIGKILL)
 
 
-# ---- numbers that the program takes for itself ----
+# ---- descriptors that the program uses ----
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -170,7 +170,7 @@ def test_reading_a_copy_leaves_the_original_alone(
 
 
 def make_older(path: Path) -> None:
-    """As an earlier version records: neither the pool nor the log has an id, and the pool does not know its log."""
+    """A recording of an earlier version: pool and log have no id, and the pool does not refer to its log."""
     for pool in pools_in(path):
         with pool.open("r+b") as file:
             file.seek(48)
@@ -205,7 +205,7 @@ def test_reading_a_copy_of_an_earlier_version_leaves_the_original_alone(
 
 
 def test_a_symlinked_log_is_not_finished(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
-    """A recording made of links to another's log, with a pool that is not its own."""
+    """A recording of links to another recording's log, with a foreign pool."""
     path, other, acks = tmp_path / "run.marey", tmp_path / "other.marey", tmp_path / "acks"
     for each in (path, other):
         with endless(program("endless", each, acks, 1, "pool_in=dir"), acks):

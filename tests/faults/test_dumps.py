@@ -1,6 +1,6 @@
-"""Accidents of dumps: kill -9, full disks, two processes in one directory, forks, ends without a word.
+"""Faults of dumps: kill -9, full disks, two processes in one directory, forks, exits without cleanup.
 
-What is left is read with json and numpy alone, as a stranger would.
+The files are only read with json and numpy, without marey.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SIZES = {"small": 300, "large": 700000, "list[0]": 5}
 
 
 def read_step(manifest: Path) -> dict[str, Any]:
-    """A step by its manifest: the header, tensors by name, and whether it says that it is complete."""
+    """A step from its manifest: header, tensors by name, and whether it is marked complete."""
     lines = manifest.read_bytes().split(b"\n")
-    assert lines.pop() == b"" or len(lines) >= 0  # what has no newline behind it is not there yet
+    assert lines.pop() == b"" or len(lines) >= 0  # a line without a newline is incomplete
     values = [json.loads(line) for line in lines]
     if not values:
         return {"header": None, "tensors": {}, "values": [], "is_complete": False}
@@ -115,7 +115,7 @@ def test_an_earlier_run_is_replaced_and_told_once(program: Any, run: Any, tmp_pa
 
 
 def start_waiting(command: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
-    """Start a program that dumps, and come back when it has written all and waits."""
+    """Start a dumping program, and return when it has written everything and waits."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **env}
     )

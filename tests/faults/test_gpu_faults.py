@@ -1,7 +1,7 @@
-"""GPU tracing when all is well and when it is not, on a GPU that is none: tests/cupti has the stand-ins.
+"""GPU tracing with and without faults, on the fake GPU of tests/cupti.
 
-The program does what its arguments say, so what the recording must hold is known. A failure is one sentence, and the
-program goes on.
+The program follows its arguments, so the expected recording is known. A failure gives one message, and the program
+continues.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KERNEL, COPY, SET, SYNC, MEMORY = "1", "2", "3", "5", "6"
 
 
 class Found:
-    """What is in a recording: the lines of list_events."""
+    """The content of a recording: the lines of list_events."""
 
     def __init__(self, text: str) -> None:
         rows = [line.split("\t") for line in text.splitlines()]
@@ -64,7 +64,7 @@ def found(standins: Path, run: Callable[..., Any]) -> Callable[[Path], Found]:
 def traced(
     tool: str, run: Callable[..., Any], standins: Path, environment: dict[str, str], tmp_path: Path
 ) -> Callable[..., Any]:
-    """Run the program under `marey run --gpu`; what it printed and said, without what marey run says itself."""
+    """Run the program under `marey run --gpu`; return its output without the messages of marey run."""
 
     def trace(
         *acts: object, cupti: str = "", library: str = "", status: Optional[int] = 0, flags: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ def traced(
 
 @pytest.fixture
 def alone(run: Callable[..., Any], standins: Path, environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
-    """Run the program by itself, in the test's folder: it starts recordings as its arguments say."""
+    """Run the program directly, in the test's folder; its arguments start recordings."""
 
     def work(*acts: object, cupti: str = "", status: Optional[int] = 0):
         env = environment | {"MAREY_TEST_CUPTI": cupti}
@@ -228,7 +228,7 @@ def test_a_pause_lets_another_tool_in(traced, found, tmp_path):
 
 
 def test_a_pause_before_the_first_event_leaves_the_recording_alone(traced, found, tmp_path):
-    """Its note comes before the log is there."""
+    """The note comes before the log exists."""
     done = traced("pause Somebody_else_traces. launch a 7 begin train resume launch b 7 end sync")
     assert "stopped" not in done.stderr
     there = found(tmp_path / "run.marey")
@@ -246,7 +246,7 @@ def test_waits_of_streams_on_request(traced, found, tmp_path):
     assert there.stream_names["7"] == "stream 7"
 
 
-# ---- by a thread, which waits while the program goes on ----
+# ---- starts and stops by a thread, while the program continues ----
 #
 # The stand-in's gate is shut: CUPTI does not come back from the functions that are named, until the program opens it. A
 # call that waited for them would wait for ever.
@@ -270,7 +270,7 @@ def test_a_start_later_does_not_wait(alone, found, tmp_path, where):
 
 @pytest.mark.parametrize("where", [FLUSH, FINALIZE])
 def test_a_stop_later_does_not_wait_and_parts_what_was_launched_before_it(alone, found, tmp_path, where):
-    """Work that still runs at the stop is kept, work that is launched behind it is not, though CUPTI is still there."""
+    """Activity that runs at the stop is kept; later launches are not, although CUPTI is still attached."""
     done = alone(
         "start_gpu run.marey launch one 7 hold launch runs 7 stop_later is_on is_settled launch behind 7 driver too 8",
         "gate 0 settle is_settled counts stop",
@@ -289,7 +289,7 @@ def test_a_stop_later_does_not_wait_and_parts_what_was_launched_before_it(alone,
 
 
 def test_orders_are_done_in_turn(alone, found, tmp_path, environment):
-    """A start behind a stop that is under way, and a stop behind that start, which takes it away."""
+    """A start after a pending stop, and a stop after that start, which cancels it."""
     environment["MAREY_TEST_CUPTI_LOG"] = str(tmp_path / "calls")
     done = alone(
         f"start_gpu run.marey launch one 7 stop_later start_later {NOW} is_on start_later {NOW} launch between 7",
@@ -380,7 +380,7 @@ def test_a_process_without_cuda_is_traced_from_its_first_call(alone, found, tmp_
 
 
 def test_a_schedule_holds_nothing_up(alone, found, tmp_path):
-    """Its active part begins when CUPTI is there, and the iterations behind it begin while CUPTI is given back."""
+    """The active iterations begin when CUPTI is attached; later iterations run while it is released."""
     alone(
         "launch first 7 start run.marey gpu_start 1:1:1:0 launch k0 7 iteration",
         "launch k1 7 gate 0 iteration launch k2 7 gate 1 iteration launch k3 7 gate 0 iteration",
@@ -404,7 +404,7 @@ def test_orders_while_other_threads_launch(traced, found, tmp_path):
     assert len(set(launched)) == len(launched)
 
 
-# ---- one sentence, and the program goes on ----
+# ---- one message, and the program continues ----
 
 
 def said(done: Any) -> str:
@@ -488,7 +488,7 @@ def test_a_stop_waits_for_work_that_runs(alone, found, tmp_path):
 
 @pytest.mark.parametrize(("end", "status"), [("kill", None), ("quit", 0)])
 def test_a_sudden_end_loses_a_buffer_at_most(traced, found, tmp_path, end, status):
-    """A buffer holds some 20,000 kernels; what was handed out before is in the recording."""
+    """A buffer has about 20,000 kernels; earlier buffers are in the recording."""
     traced("many 50000 7", end, status=status)
     there = found(tmp_path / "run.marey")
     names = there.names()
@@ -526,7 +526,7 @@ def test_children_that_are_started_anew_are_traced(run, tool, standins, environm
 
 
 def test_a_spent_budget_is_counted(traced, tmp_path):
-    """The recording's pool is full, and nobody empties it."""
+    """The recording's pool is full and not emptied."""
     done = traced("many 50000 7 gpu_stop counts", flags=("--options", "disk=64KiB"))
     counted = counts_in(done.stdout)
     assert counted["kernels"] == 50000

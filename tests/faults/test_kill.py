@@ -1,4 +1,4 @@
-"""kill -9 at any moment: whatever had ended before is in the recording, and nothing in it is torn."""
+"""kill -9 at any time: all ranges that ended before are in the recording, and nothing is torn."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_pool_in_plain_memory_says_that_it_dies_with_the_process(kill: Any, ch
 
 
 def test_nothing_is_torn_while_the_flush_thread_is_busy(kill: Any, check: Any) -> None:
-    """More than the disk takes: events are lost and counted, those that are kept are whole."""
+    """Faster than the disk: events are lost and counted; kept events are intact."""
     for after in random_moments(N_KILLS // 10, 0.3):
         path, _ = kill(after, 3, "pool=2M", "busy")
         found = check(path)
@@ -124,7 +124,7 @@ def test_killed_while_it_forks(kill: Any, check: Any) -> None:
 
 
 def wait_for_orphans(path: Path, check: Any) -> None:
-    """Children that outlive their parent by a moment; when all are gone, nothing is left to finalize."""
+    """Children that outlive their parent briefly; after all have ended, nothing remains to finalize."""
     deadline = time.monotonic() + 20
     while pools_in(path) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -159,7 +159,7 @@ def without_times(found: dict[str, Any]) -> dict[str, Any]:
 def test_a_killed_finalizer_leaves_work_for_the_next(
     kill: Any, check: Any, program: Any, run: Any, tmp_path: Path
 ) -> None:
-    """Finalizing a full pool takes a while; wherever it is killed, the next try neither doubles nor loses events."""
+    """If finalizing a full pool is killed anywhere, the next attempt neither duplicates nor loses events."""
     for after in random_moments(max(N_KILLS // 4, 5), 0.06):
         path, _ = kill(0.3, 2, "pool=32M,policy=keep-newest", "busy")
         copy = tmp_path / "copy.marey"

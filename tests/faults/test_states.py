@@ -1,4 +1,4 @@
-"""Recordings one after the other, within one another, where they cannot be, and larger than they may be."""
+"""Recordings in sequence, nested, in impossible places, and over their budget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def words_of(ranges: int) -> int:
 def test_start_and_stop_again_and_again_while_threads_record(
     program: Any, run: Any, check: Any, tmp_path: Path
 ) -> None:
-    """The main thread both stops and records; what it recorded must be whole, what the others did must not be torn."""
+    """The main thread stops and records; its events must be complete, those of others must not be torn."""
     run(program("restarts", tmp_path, N_RESTARTS, 3))
     paths = sorted(tmp_path.glob("*.marey"))
     assert len(paths) == N_RESTARTS
@@ -78,7 +78,7 @@ def test_a_stop_makes_as_many_system_calls_in_a_directory_of_a_thousand_logs(
 def test_gpu_tracing_that_fails_leaves_the_recording_alone(
     program: Any, run: Any, check: Any, tool: str, tmp_path: Path
 ) -> None:
-    """The sentence comes before the first event, which opens the log."""
+    """The message comes before the first event, which opens the log."""
     path = tmp_path / "run.marey"
     done = run(
         program("environment", 1000),
@@ -104,7 +104,7 @@ def test_no_instrument_ends_a_recording_that_has_no_log_yet(
     assert 1000 in [lane["ends"] for lane in lanes_of(check(path))]
 
 
-# ---- where they cannot be ----
+# ---- impossible places ----
 
 
 def test_a_missing_folder_is_told(program: Any, run: Any, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode != 0:
         pytest.skip(f"a file system cannot be mounted here: {mounted.stderr.strip()}")
     yield folder
-    for pool in pools_in(folder / "run.marey"):  # what a full disk could not take stays for whoever reads it
+    for pool in pools_in(folder / "run.marey"):  # events that did not fit on a full disk remain for readers
         pool.unlink()
     subprocess.run(["umount", "-l", str(folder)], check=True)
 

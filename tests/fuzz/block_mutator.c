@@ -1,8 +1,9 @@
 /*
- * What the targets share: a mutator that knows blocks, a place for files, and a reader that uses everything.
+ * Shared by the targets: a mutator that understands blocks, a place for files, and a reader that
+ * uses everything.
  *
- * A block's checksum would stop nearly every change at the door. So the mutator lets libFuzzer change bytes as it likes and
- * then mends the checksums, except now and then, when the door itself is to be tried.
+ * Checksums of blocks would reject nearly every mutation. So the mutator fixes the checksums after
+ * libFuzzer's mutation, except in some cases, to test the checksums.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -102,7 +103,7 @@ static marey_status add_up(void *ctx, const struct marey_batch *batch)
 
 void fuzz_visit(const char *path)
 {
-    static uint64_t sum; /* kept, so that the reading is not left out */
+    static uint64_t sum; /* used, so that the compiler keeps the reads */
     marey_recording *recording;
     if (marey_recording_open(path, &recording) != MAREY_OK)
         return;
@@ -140,7 +141,7 @@ void fuzz_read(const char *path, unsigned which)
     const char *format = formats[which / 2 % MAREY__COUNT_OF(formats)];
     if (marey_export(&recording, 1, format, &(struct marey_export_options){0}, fileno(nowhere)) !=
         MAREY_OK) {
-        /* A damaged log may well be refused; a crash is all that is wrong here. */
+        /* A damaged log may be rejected; only a crash is an error. */
     }
     marey_recording_close(recording);
 }

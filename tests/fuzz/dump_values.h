@@ -1,4 +1,4 @@
-/* What must hold of the values of a step, whatever they were read from. */
+/* Invariants of the values of a step, from any source. */
 #ifndef MAREY_FUZZ_DUMP_VALUES_H
 #define MAREY_FUZZ_DUMP_VALUES_H
 
@@ -19,7 +19,7 @@ static inline void check_values(struct marey__dumpfile_step *step)
         if (!place->is_read)
             continue;
         MAREY_ASSERT(marey_tensor_bytes(&place->tensor) == value->n_bytes);
-        /* Every number is looked at. */
+        /* Reads every number. */
         MAREY_ASSERT(marey_tensor_stats_get(&place->tensor, &stats) == MAREY_OK);
     }
 }

@@ -1,4 +1,4 @@
-/* Any text as what stands beside a .bin. */
+/* Any text as the metadata of a .bin. */
 #include "fuzz.h"
 #include "padded.h"
 

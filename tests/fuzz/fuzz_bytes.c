@@ -1,11 +1,11 @@
-/* Any bytes as a file: whatever is in them, the same comes out in whole pieces and in small ones. */
+/* Any bytes as a file: reading at once and in small pieces gives the same. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "codec/internal.h"
 #include "fuzz.h"
 
-enum { MAX_UNPACKED = 8 << 20 }; /* a few bytes can stand for gigabytes */
+enum { MAX_UNPACKED = 8 << 20 }; /* a few bytes can decompress to gigabytes */
 
 static uint32_t digest(const uint8_t *data, size_t size, size_t cut, bool *is_damaged)
 {
@@ -29,7 +29,7 @@ static uint32_t digest(const uint8_t *data, size_t size, size_t cut, bool *is_da
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *copy = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    uint8_t *copy = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     if (copy == NULL)
         return 0;
     memcpy(copy, data, size);

@@ -1,4 +1,4 @@
-/* Any bytes as a log: its calls, as tables and as each of the files that are made of them. */
+/* Any bytes as a log: its calls as tables and as each kind of exported file. */
 #include <stdio.h>
 
 #include "analyze/calls/internal.h"

@@ -1,4 +1,5 @@
-/* Any text as a Kineto or Chrome trace, in one piece and in small ones: a recording that can be read, or a sentence. */
+/* Any text as a Kineto or Chrome trace, at once and in small pieces: a readable recording, or an
+ * error message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static marey_status count_words(void *ctx, const struct marey_batch *batch)
     return MAREY_OK;
 }
 
-/* How many words the recording has; 0: none could be made. */
+/* The number of words in the recording; 0: import failed. */
 static uint64_t import_and_read(const uint8_t *data, size_t size, size_t cut, bool keeps_arguments)
 {
     marey__byte_source *bytes;
@@ -55,7 +56,7 @@ static uint64_t import_and_read(const uint8_t *data, size_t size, size_t cut, bo
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    uint8_t *text = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

@@ -1,6 +1,6 @@
 /*
- * Any text as what the doctor reads of /proc, of cgroups and of other programs. The first byte is the length of a path or
- * key, which stands before the text.
+ * Any text as input of the doctor from /proc, cgroups and other programs. The first byte is the
+ * length of a path or key before the text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "doctor/internal.h"
 #include "fuzz.h"
 
-/* Outputs end where their size says, whatever the text. */
+/* Outputs stay within their size for any text. */
 static void check(const char *out, size_t size)
 {
     MAREY_ASSERT(memchr(out, '\0', size) != NULL);
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char key[256] = "";
     memcpy(key, data + 1, data[0]);
     const size_t len = size - 1 - data[0];
-    char *text = malloc(len > 0 ? len : 1); /* a separate block, so that a read past its end is detected */
+    char *text = malloc(len > 0 ? len : 1); /* separate, to detect reads past its end */
     if (text == NULL)
         return 0;
     memcpy(text, data + 1 + data[0], len);

@@ -1,4 +1,4 @@
-/* Any bytes as a program file: its functions lie within what it names. */
+/* Any bytes as a program file: its functions are within its sections. */
 #include <string.h>
 
 #include "codec/internal.h"

@@ -1,6 +1,6 @@
 /*
- * What energy is measured by comes from outside: CUDA_VISIBLE_DEVICES, files of powercap, lines of others in the lock's file,
- * the GPUs that a log names. The input is cut at zero bytes into these.
+ * External inputs of energy measurement: CUDA_VISIBLE_DEVICES, powercap files, lines of other
+ * processes in the lock file, the GPUs in a log. The input is split at zero bytes into these.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 enum { N_TEXTS = 5 };
 
-/* The next text of the input, with a zero behind it. */
+/* The next zero-terminated string of the input. */
 static char *next_text(const uint8_t **data, size_t *size)
 {
     const size_t len = strnlen((const char *)*data, *size);

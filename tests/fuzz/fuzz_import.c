@@ -40,7 +40,7 @@ static uint64_t summarise(marey_recording *recording)
     return sum;
 }
 
-/* The time of its samples; formats that have none give none. */
+/* The time of its samples, if the format has times. */
 static uint64_t sample(marey_recording *recording)
 {
     struct marey__calls calls;
@@ -77,7 +77,7 @@ static uint64_t import_and_read(const struct marey__import_format *format, const
 
 void fuzz_import(const struct marey__import_format *format, const uint8_t *data, size_t size)
 {
-    uint8_t *copy = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    uint8_t *copy = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     if (copy == NULL)
         return;
     memcpy(copy, data, size);

@@ -1,11 +1,12 @@
-/* Any text as JSON: the same tokens in one piece and in pieces of a few bytes, and skipping ends where reading does. */
+/* Any text as JSON: the same tokens at once and in pieces of a few bytes; skipping ends at the same
+ * place as reading. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "codec/internal.h"
 #include "fuzz.h"
 
-/* A number that stands for all tokens with their texts, in their order. */
+/* A hash of all tokens with their strings, in order. */
 static uint64_t digest_tokens(struct marey__json *json)
 {
     uint64_t sum = 0;
@@ -71,7 +72,7 @@ static void skip(const uint8_t *data, size_t size, size_t cut)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    uint8_t *text = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

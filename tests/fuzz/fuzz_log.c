@@ -1,4 +1,4 @@
-/* Any bytes as a log: opened by itself, summarised, reported and exported. */
+/* Any bytes as a log: opened directly, summarized, reported and exported. */
 #include <stdio.h>
 
 #include "base/internal.h"

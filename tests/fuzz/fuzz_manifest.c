@@ -1,4 +1,4 @@
-/* Any text as a manifest, beside a container of a few bytes. */
+/* Any text as a manifest, with a container of a few bytes. */
 #include "dump_values.h"
 #include "fuzz.h"
 

@@ -1,4 +1,5 @@
-/* Any bytes as a CSV of measurements, in pieces of any size: no crash, and runs that a report can be made of. */
+/* Any bytes as a CSV of measurements, in pieces of any size: no crash, and runs that can be
+ * reported. */
 #include <math.h>
 
 #include "analyze/scaling/internal.h"

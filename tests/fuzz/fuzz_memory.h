@@ -1,4 +1,4 @@
-/* What is done with a report of memory, whatever it was made of. */
+/* Use a memory report, from any source. */
 #ifndef MAREY_FUZZ_MEMORY_H
 #define MAREY_FUZZ_MEMORY_H
 

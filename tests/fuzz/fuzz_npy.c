@@ -1,4 +1,4 @@
-/* Any bytes as a .npy: what is accepted has all its numbers in the file. */
+/* Any bytes as a .npy: an accepted file contains all its numbers. */
 #include "fuzz.h"
 #include "padded.h"
 

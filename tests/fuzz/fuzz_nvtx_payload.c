@@ -1,6 +1,6 @@
 /*
- * Any bytes as an NVTX payload, by any schemas. They are made of the first bytes, the payload is the rest; it has a block
- * of its own, so that a sanitizer sees whoever reads past its end.
+ * Any bytes as an NVTX payload, by any schemas. The first bytes give the schemas, the rest is the
+ * payload, in a separate block, so that a sanitizer detects reads past its end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { N_SCHEMAS = 3, N_ENTRIES = 6, FIRST_ID = 1000, HEAD_BYTES = 4, ENTRY_BYTE
 
 static struct inject_schema schemas[N_SCHEMAS];
 
-/* In the place of inject_schema.c and inject_names.c. */
+/* Replaces inject_schema.c and inject_names.c. */
 const struct inject_schema *inject_schema_find(const struct inject_domain *domain, uint64_t id)
 {
     (void)domain;

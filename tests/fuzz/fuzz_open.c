@@ -1,4 +1,4 @@
-/* Any bytes as a file of another tool: its format is found out, and what it gives is read as a recording. */
+/* Any bytes as a file of another tool: detect its format, and read the result as a recording. */
 #include <stdio.h>
 
 #include "base/internal.h"
@@ -6,7 +6,7 @@
 #include <marey/import.h>
 #include <marey/report.h>
 
-/* Names that say something about the format or the rank. */
+/* File names that imply a format or a rank. */
 static const char *const names[] = {"any", "rank-3.json", "a_1.json.gz", "worker2.folded", "x.prof"};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

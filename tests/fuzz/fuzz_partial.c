@@ -1,4 +1,4 @@
-/* Any bytes as a part of a summary that another process packed: joined with itself, and made into tables. */
+/* Any bytes as a serialized partial summary: merged with itself, and converted to tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void make(struct marey__merge *merge)
         marey_report_destroy(report);
 }
 
-/* What was read can be packed, and what was packed can be read and joined. */
+/* A parsed summary can be serialized, and the result can be parsed and merged. */
 static void again(struct marey__merge *merge, struct marey__lender *lender)
 {
     struct marey__buf packed = {0};
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct marey__merge merge;
     struct marey__lender lender = {0};
-    /* The checksum is made right: it is what keeps chance away, and a fuzzer is no chance. */
+    /* Fix the checksum, which only protects against random errors. */
     uint8_t *bytes = malloc(size + 4);
     if (bytes == NULL || marey__merge_init(&merge) != MAREY_OK) {
         free(bytes);

@@ -1,4 +1,5 @@
-/* Any bytes as a PNG. Checksums of its parts are put right first, or nothing behind them would ever be reached. */
+/* Any bytes as a PNG. Checksums of its chunks are fixed first; otherwise no code after them would
+ * be reached. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static void mend_checksums(uint8_t *bytes, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *bytes = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    uint8_t *bytes = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     marey_images *images;
     if (bytes == NULL)
         return 0;

@@ -1,4 +1,4 @@
-/* Any text as a file of rules, and the rules that came of it asked about some names. */
+/* Any text as a file of rules, applied to some names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const names[] = {"", "ncclDevKernel_AllReduce",
                                         "void at::native::x<int>(a, b)"};
     struct marey__rules rules = {0};
-    char *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    char *text = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

@@ -1,4 +1,4 @@
-/* Any bytes as a safetensors file: what is accepted tiles the data. */
+/* Any bytes as a safetensors file: tensors of an accepted file tile the data. */
 #include "fuzz.h"
 #include "padded.h"
 

@@ -1,4 +1,5 @@
-/* Any bytes as a log: its samples, all of them and chosen by ranges, iterations and modes, as tables and as text. */
+/* Any bytes as a log: its samples, unfiltered and filtered by ranges, iterations and modes, as
+ * tables and text. */
 #include <stdio.h>
 
 #include "analyze/samples/internal.h"

@@ -1,6 +1,6 @@
 /*
- * Any events in any order into the sink, with little memory, so that some are sorted on disk; then the logs are read. Every
- * range must be there with both its ends, and time must never run backwards in a lane.
+ * Any events in any order into the sink, with little memory, so that some are sorted on disk; then
+ * the logs are read. Every range must have both its ends, and time must never decrease in a lane.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static uint64_t take(struct bytes *bytes, size_t n)
     return value;
 }
 
-/* Times near one another, and now and then any at all. */
+/* Times close to each other, and occasionally arbitrary ones. */
 static uint64_t take_time(struct bytes *bytes)
 {
     const uint64_t how = take(bytes, 1);

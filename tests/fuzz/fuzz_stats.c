@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct marey__source source = {.path = "fuzzed"};
     struct marey__comparison c = {0};
     const struct marey__compared_runs *const side = &c.sides[source.side];
-    char *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    char *text = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

@@ -1,4 +1,4 @@
-/* Any bytes as the results that another process packed. */
+/* Any bytes as serialized results of another process. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,13 @@
-/* Any text as a trace of torch.profiler: its memory over time adds up, and every file of it is written. */
+/* Any text as a torch.profiler trace: its memory over time adds up, and every file can be written.
+ * */
 #include <fcntl.h>
 #include <stdlib.h>
 
 #include "analyze/memory/internal.h"
 #include "fuzz.h"
 
-/* At the end there is what was made and not released, and the peak is what was alive then. */
+/* Live memory at the end is what was allocated and not released, and the peak equals live memory at
+ * that time. */
 static void check_device(const marey_memory_timeline *timeline,
                          const struct marey__memory_device *device)
 {

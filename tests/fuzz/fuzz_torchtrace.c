@@ -1,4 +1,5 @@
-/* Any text as a trace of torch.profiler, in one piece and in small ones: rows in order, a table of them, or a sentence. */
+/* Any text as a trace of torch.profiler, at once and in small pieces: ordered rows and their table,
+ * or an error message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static FILE *out;
     if (out == NULL && (out = fopen("/dev/null", "w")) == NULL)
         abort();
-    uint8_t *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    uint8_t *text = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

@@ -1,4 +1,5 @@
-/* Any text as the JSON of a dump: its values can be looked at, and numbers written again are read as the same. */
+/* Any text as the JSON of a dump: its values are readable, and numbers survive writing and reading.
+ * */
 #include <math.h>
 
 #include "dump_values.h"

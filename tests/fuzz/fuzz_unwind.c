@@ -1,6 +1,7 @@
 /*
- * Any bytes as a program and the stack of a thread that runs it: frames are found within the stack, and everything has a
- * name. Two bytes say how long the stack is; then registers, the stack, and the program file.
+ * Any bytes as a program and the stack of its thread: frames are within the stack, and everything
+ * has a name. Two bytes are the length of the stack, followed by registers, the stack, and the
+ * program file.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* Any text as what is read of /proc for usage over intervals: loadavg, stat, a process's stat, statm. */
+/* Any text as input from /proc for usage over intervals: loadavg, stat, a process's stat, statm. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size > 0 ? size : 1); /* a separate block, so that a read past its end is detected */
+    char *text = malloc(size > 0 ? size : 1); /* separate, to detect reads past its end */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);

@@ -1,6 +1,6 @@
-"""Make the corpus anew from real recordings: `PYTHONPATH=<build>/python python tests/fuzz/make_corpus.py`.
+"""Regenerate the corpus from real recordings: `PYTHONPATH=<build>/python python tests/fuzz/make_corpus.py`.
 
-A few small files for each target, of each kind of block, record and ending there is. Run it when the format grows.
+A few small files for each target, with all kinds of blocks, records and ends. Run it when the format is extended.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPTIONS = [
     "pool=18446744073709551615T",
 ]
 
-# A key or path, and a text that the doctor reads.
+# A key or path, and an input of the doctor.
 DOCTOR = [
     (
         "/data/a b/run",
@@ -61,7 +61,7 @@ ENERGY = [
     ("1,1,-1, 0", "FASTEST_FIRST", "GPU-a\tA\nGPU-b\tB\n", "", ""),
 ]
 
-# Texts of /proc that usage over intervals is read from.
+# Contents of /proc for usage over intervals.
 USAGE = [
     "0.20 0.18 0.12 1/80 11206\n",
     "cpu  10 20 30 40 50 60 70 80 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
@@ -70,7 +70,7 @@ USAGE = [
     "99999999999999999999999 18446744073709551615 x\n",
 ]
 
-# Small files of other tools, one of each format, and what is none.
+# Small files of other tools, one of each format, and an invalid one.
 IMPORTS = {
     "kineto.json": b'{"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2}, '
     b'"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 1.5, "dur": 9.250, '
@@ -96,7 +96,7 @@ def record_one_of_each() -> None:
 
 
 def record_in_many_threads() -> None:
-    """A few words in each lane: too few for compression to pay, so that they lie bare in the log."""
+    """A few words in each lane: too few to compress, so they are stored uncompressed in the log."""
     for i in range(8):
         thread = threading.Thread(target=marey.mark, args=("mark",), kwargs={"payload": i if i % 2 else "text"})
         thread.start()
@@ -104,7 +104,7 @@ def record_in_many_threads() -> None:
 
 
 def in_a_child(work: object) -> None:
-    """Run `work` in a forked child and wait for its end, whatever that is."""
+    """Run `work` in a forked child and wait for its end."""
     child = os.fork()
     if child == 0:
         work()  # type: ignore[operator]
@@ -135,7 +135,7 @@ def crc32c(data: bytes) -> int:
 
 
 def scrub(block: bytes) -> bytes:
-    """Put letters for the names of folders and of the boot: they belong to the machine that made the corpus."""
+    """Replace folder names and the boot id, which belong to the machine that made the corpus."""
     text = re.sub(
         rb"(/[\w.-]+)+(?=/)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", lambda m: b"x" * len(m[0]), block[48:]
     )
@@ -144,7 +144,7 @@ def scrub(block: bytes) -> bytes:
 
 
 def log_of(path: Path) -> bytes:
-    """The log's bytes, block by block, scrubbed where a block holds text."""
+    """The log's bytes by block, with scrubbed properties."""
     data, out, at = next(path.glob("*.klog")).read_bytes(), [], 0
     while at < len(data):
         kind, packed_len = data[at + 4], struct.unpack_from("<I", data, at + 20)[0]
@@ -156,7 +156,7 @@ def log_of(path: Path) -> bytes:
 
 
 def pool_input(pool: bytes) -> bytes:
-    """A pool as fuzz_pool.c takes it: the head's first bytes, then each used chunk with its length."""
+    """A pool in the format of fuzz_pool.c: the head's first bytes, then each used chunk with its length."""
     out = [pool[:POOL_HEAD_INPUT]]
     for at in range(CHUNK_BYTES, len(pool) - CHUNK_BYTES + 1, CHUNK_BYTES):
         chunk = pool[at : at + CHUNK_BYTES]
@@ -167,7 +167,7 @@ def pool_input(pool: bytes) -> bytes:
 
 
 def packed_results() -> list[bytes]:
-    """What a stopwatch packs: nothing, a name without iterations, several of them, one cut short."""
+    """Serialized stopwatches: empty, a name without iterations, several names, a truncated one."""
     stopwatch = marey.Stopwatch(0)
     parts = [_tools.stopwatch_pack(0)]
     with stopwatch("alone"):
@@ -230,7 +230,7 @@ def log_of_iterations() -> bytes:
 
 
 def text_words(text: bytes) -> tuple[int, ...]:
-    """A text as records of arguments have it: its length, then whole words."""
+    """A string as in ARGUMENTS records: its length, then whole words."""
     return (len(text), *struct.unpack(f"<{(len(text) + 7) // 8}Q", text + b"\0" * (-len(text) % 8)))
 
 
@@ -345,7 +345,7 @@ def log_of_memory() -> bytes:
 
 
 def elf() -> bytes:
-    """A program file that is nothing but a table of two functions."""
+    """A program file with only a table of two functions."""
     names = b"\0main\0work\0"
     symbols = b"".join(struct.pack("<IBBHQQ", name, 2, 0, 1, value, 16) for name, value in ((1, 0x1000), (6, 0x1010)))
     head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, 64, 0, 64, 56, 0, 64, 3, 0)
@@ -357,7 +357,7 @@ def elf() -> bytes:
 
 
 def snapshot() -> dict[str, object]:
-    """What torch's allocator writes: a segment, its blocks, and how they came about."""
+    """A snapshot of torch's allocator: a segment, its blocks, and their history."""
     frames = [{"filename": "model.py", "line": 7, "name": "forward"}]
     blocks = [
         {"address": 4096 + i * 512, "size": 512, "requested_size": 500, "state": state, "frames": frames}
@@ -387,7 +387,7 @@ def write_memory() -> None:
 
 
 def calls_entry(tag: str, *fields: object) -> bytes:
-    """A tag, then whole numbers as varints, reals as eight bytes, texts behind their length."""
+    """A tag, then integers as varints, floats as eight bytes, strings after their length."""
     out = tag.encode()
     for field in fields:
         number = len(field) if isinstance(field, str) else field

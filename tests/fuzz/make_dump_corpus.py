@@ -1,4 +1,4 @@
-"""Make the corpus of the readers of dumps anew: `python tests/fuzz/make_dump_corpus.py`. Files right and wrong."""
+"""Regenerate the corpus of the dump readers, valid and invalid files: `python tests/fuzz/make_dump_corpus.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-/* Bytes as the readers of dumps get them: with zeros behind, and nothing behind those, so that a read further is seen. */
+/* Bytes as the dump readers get them: followed by zeros and the end of the block, so that reads
+ * past it are detected. */
 #ifndef MAREY_FUZZ_PADDED_H
 #define MAREY_FUZZ_PADDED_H
 

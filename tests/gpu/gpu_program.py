@@ -1,4 +1,4 @@
-"""What the programs of this folder share: they need a GPU, say what holds, and end with 0, 1, or 77 for "not here"."""
+"""Shared by the programs of this folder, which need a GPU, print what holds, and exit with 0, 1, or 77 to skip."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def has_driver() -> bool:
 
 
 def import_torch() -> Any:
-    """Return torch, where it sees a GPU."""
+    """Return torch, if it has a GPU."""
     if not has_driver():
         skip("there is no CUDA driver")
     try:
@@ -42,7 +42,7 @@ def import_torch() -> Any:
 
 
 def check(what: str, holds: bool) -> None:
-    """Say whether it holds, and remember what does not."""
+    """Print whether a statement holds, and store failures."""
     print(f"{'holds' if holds else 'DOES NOT HOLD'}: {what}")
     if not holds:
         FAILURES.append(what)

@@ -245,7 +245,7 @@ SOURCES = {
 
 
 class Run:
-    """A program under `marey run`, what it printed as results, and its diagnosis."""
+    """A program under `marey run`, its printed results, and its diagnosis."""
 
     def __init__(self, folder: Path, name: str, *args: str, options: str = "", env: Any = None, is_plain: bool = False):
         for each, source in SOURCES.items():
@@ -317,12 +317,12 @@ def show_cost(result: dict[str, Any]) -> None:
 
 
 def line_of(name: str, text: str) -> int:
-    """The line of a program that contains a text."""
+    """The line of a program that contains a string."""
     source = (HEAD + SOURCES[name]).splitlines()
     return next(i + 1 for i, line in enumerate(source) if text in line)
 
 
-# ---- what is printed ----
+# ---- output ----
 
 
 def starved(folder: Path) -> None:
@@ -368,7 +368,7 @@ def check_graphs(run: Run) -> None:
     print("kernels by window:", windows, run.result.get("counts"))
     check(f"at least 20 windows: {len(windows)}", len(windows) >= 20)
     late = [n for i, n in windows if i > 110]
-    # What is queued when a window begins is recorded with it.
+    # Activity queued at the start of a window is recorded with it.
     check(
         f"none lacks kernels: {min(late, default=0)} to {max(late, default=0)}",
         bool(late) and max(late) - min(late) <= 5,

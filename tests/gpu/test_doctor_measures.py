@@ -21,7 +21,7 @@ Found = dict[tuple[str, str], dict[str, Any]]
 
 
 def doctor(**environment: str) -> Found:
-    """The findings of a process of its own, which has not used CUDA."""
+    """The findings of a separate process that has not used CUDA."""
     done = subprocess.run(
         [sys.executable, "-c", ASK], env=os.environ | environment, capture_output=True, text=True, check=True
     )
@@ -37,7 +37,7 @@ def show(found: Found) -> None:
 
 
 def check_counters(found: Found) -> None:
-    """Periods from a millisecond to two seconds are what products have; others would be a mistake of ours."""
+    """Products have periods from a millisecond to two seconds; others would be a bug."""
     for thing in ("gpu 0 energy counter", "gpu 0 power", "gpu 0 utilization"):
         row = found["energy", thing]
         period = row["amount"] or 0

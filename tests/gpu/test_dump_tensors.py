@@ -1,4 +1,4 @@
-"""With a real GPU: what is dumped is the value at the call, nobody waits for it, and memory may be reused.
+"""With a real GPU: dumps have the value at the call, without waiting, and memory may be reused.
 
 A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch.
 
@@ -48,7 +48,7 @@ def bytes_of(x: Any) -> bytes:
 def at_the_call(torch: Any, dumper: Dumper, folder: Path) -> None:
     dumper.enable(folder)
     x = torch.arange(1 << 20, dtype=torch.float32, device="cuda")
-    dumper.add(b"first", on_gpu(torch, x))  # makes the stream, the pool and the ring, which takes its time
+    dumper.add(b"first", on_gpu(torch, x))  # creates the stream, the pool and the ring, which takes a while
     dumper.flush()
     dumper.wait()
     expected = bytes_of(x)

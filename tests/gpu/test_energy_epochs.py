@@ -1,4 +1,4 @@
-"""With a real GPU: joules of epochs and phases by marey against the driver's own counter, read at the same moments.
+"""With a real GPU: joules of epochs and phases against the driver's counter, read at the same times.
 
 A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch. It takes
 half a minute.
@@ -23,7 +23,7 @@ SECONDS = 8.0
 
 
 class Counter:
-    """What the driver counted, in joules."""
+    """The driver's energy counter, in joules."""
 
     def __init__(self, uuid: str) -> None:
         try:
@@ -47,7 +47,7 @@ class Counter:
 
 
 def run(torch: Any, counter: Counter, path: Path) -> list[float]:
-    """One epoch that multiplies, one that waits; what the driver counted in each."""
+    """One epoch that multiplies, one that waits; the driver's joules of each."""
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     truth = []
     marey.start(path, energy=True)

@@ -1,4 +1,4 @@
-"""With a real GPU: what NVML's readings cost, how often they change, and whether 30 s of work take what power says.
+"""With a real GPU: cost and update periods of NVML's readings, and energy of 30 s of work against integrated power.
 
 A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch. It takes
 a minute and a half.
@@ -26,7 +26,7 @@ from gpu_program import FAILURES, check, import_torch, skip
 
 Series = list[tuple[int, float]]
 
-# A program that knows nothing of marey: it multiplies for so many seconds, and says what the driver counted meanwhile.
+# An unmodified program: it multiplies for a number of seconds, and prints the driver's joules.
 MATMUL = """
 import ctypes, sys, time, torch
 nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -77,7 +77,7 @@ class Metrics(ctypes.Structure):
 
 
 class Nvml:
-    """NVML's readings, each a function that gives a number."""
+    """NVML's readings, each a function that returns a number."""
 
     def __init__(self) -> None:
         try:
@@ -112,7 +112,7 @@ class Nvml:
         return float(field.value) if error == 0 and field.status == 0 else float("nan")
 
     def ring(self, kind: int) -> float:
-        """How many samples there are."""
+        """The number of samples."""
         n, type_of = ctypes.c_uint(len(self.samples)), ctypes.c_int()
         error = self.library.nvmlDeviceGetSamples(
             self.device, kind, ctypes.c_ulonglong(0), ctypes.byref(type_of), ctypes.byref(n), self.samples
@@ -170,7 +170,7 @@ def print_costs(nvml: Nvml, when: str) -> None:
 
 
 def print_period(what: str, read: Callable[[], float]) -> None:
-    """How long a value lasts, asked as fast as it goes for two seconds."""
+    """The update period of a value, read as fast as possible for two seconds."""
     changes, last, end = [], read(), time.monotonic() + 2
     while time.monotonic() < end:
         value = read()

@@ -59,7 +59,7 @@ class Training:
 
 
 def storm(folder: Path, later: bool) -> None:
-    """No crash, no hang, tracing is as it was ordered last, and kernels have their launches."""
+    """No crash, no hang, tracing is in the last requested state, and kernels have their launches."""
     is_over = threading.Event()
 
     def launch() -> None:

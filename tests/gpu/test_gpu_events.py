@@ -1,4 +1,4 @@
-"""With a real GPU: Stopwatch(gpu="events") measures what the GPU does, and nobody waits for it.
+"""With a real GPU: Stopwatch(gpu="events") measures GPU time without waiting.
 
 A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch.
 
@@ -65,7 +65,7 @@ def check_kernels(torch: Any, stopwatch: Any) -> None:
 
 
 def check_streams(torch: Any, stopwatch: Any) -> None:
-    """Two streams at once: each name has the time of its own stream."""
+    """Two parallel streams: each name has the time of its stream."""
     streams = [torch.cuda.Stream() for _ in range(2)]
     truths = [Truth(torch) for _ in range(2)]
     for i in range(6):

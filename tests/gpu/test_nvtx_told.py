@@ -1,4 +1,4 @@
-"""With a real GPU: what PyTorch and NCCL tell NVTX is recorded by `marey run --nvtx`.
+"""With a real GPU: `marey run --nvtx` records the NVTX events of PyTorch and NCCL.
 
 A plain program: exit status 0 if everything holds, 1 if something does not, 77 without a GPU or torch.
 
@@ -50,7 +50,7 @@ if torch.distributed.is_available() and torch.distributed.is_nccl_available():
 
 
 def record(folder: Path, *options: str) -> tuple[Path, str]:
-    """Run the program; the recording, and what it printed."""
+    """Run the program; return the recording and its output."""
     import marey
 
     script, path = folder / "program.py", folder / f"run{len(options)}.marey"

@@ -82,7 +82,7 @@ print(json.dumps(answer))
 
 
 def run(folder: Path, way: str, order: str, **environment: str) -> tuple[dict[str, Any], Path, str]:
-    """Run a process; what it says, its recording, and what it said beside."""
+    """Run a process; return its stdout, its recording, and its stderr."""
     path = folder / f"{way}-{order}.marey"
     script = folder / "program.py"
     script.write_text(PROGRAM)

@@ -1,4 +1,4 @@
-"""What the tests of libmarey-mpi share: each MPI that is here, programs compiled with it, and what they recorded.
+"""Shared by the tests of libmarey-mpi: each installed MPI, programs compiled with it, and their recordings.
 
 Most tests run with each MPI that was found: Debian's Open MPI 4 and MPICH, which tools/setup installs, and Open MPI 5,
 which the package openmpi of an index brings. One libmarey-mpi serves them all.
@@ -117,7 +117,7 @@ Recorded = Callable[[Path], list[Process]]
 
 @pytest.fixture
 def recorded(build: Path, run: Run) -> Recorded:
-    """What a recording says, as communications.c prints it: a list of processes."""
+    """The content of a recording, from communications.c: a list of processes."""
 
     def read(path: Path) -> list[Process]:
         found: list[Process] = json.loads(run([str(build / "tests" / "mpi" / "mpi_communications"), str(path)]).stdout)

@@ -1,4 +1,4 @@
-/* Each collective once, blocking and not, with results that are looked at and bytes that are known. */
+/* Each collective once, blocking and non-blocking, with checked results and known bytes. */
 #include "expect.h"
 
 static double x[64], y[64];

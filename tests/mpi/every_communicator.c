@@ -1,4 +1,5 @@
-/* Each way to make a communicator, and what its name and ranks must be on all of them; intercommunicators; threads. */
+/* Each way to create a communicator, with its expected name and ranks; intercommunicators; threads.
+ * */
 #include "expect.h"
 
 #define W MPI_COMM_WORLD

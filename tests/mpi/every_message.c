@@ -1,6 +1,6 @@
 /*
- * Each way to send, receive, probe, wait and test, around a ring of four. A receive asks for more than comes: what is
- * recorded must be what came.
+ * Each way to send, receive, probe, wait and test, around a ring of four. Receives have larger
+ * buffers than messages: the received bytes must be recorded.
  */
 #include <unistd.h>
 

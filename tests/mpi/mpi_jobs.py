@@ -1,4 +1,4 @@
-"""The MPIs that tests run with, and what is asked of recordings."""
+"""The MPIs of the tests, and queries of recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`marey breakdown` of MPI programs: what it says is what the program measured itself."""
+"""`marey breakdown` of MPI programs, against the programs' own measurements."""
 
 from __future__ import annotations
 

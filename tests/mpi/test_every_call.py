@@ -1,4 +1,4 @@
-"""Each function that libmarey-mpi stands for is called at least once, and the recording says what it did."""
+"""Each function wrapped by libmarey-mpi is called at least once, and recorded correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`marey run --mpi` with whole programs: in front of the launcher and behind it, and when things go wrong."""
+"""`marey run --mpi` with complete programs: before and after the launcher, and with faults."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 /*
- * call_log: one line for each call that a stand-in library gets, in the file that MAREY_TEST_NVTX_LOG names.
+ * call_log: one line per call of a fake library, in the file MAREY_TEST_NVTX_LOG.
  *
  * A line is a JSON object: {"pid": 7, "tid": 7, "call": "push", ...}. It is appended by one write, so that the lines of
  * several libraries, threads and processes lie in the order of the calls and never run into one another. Without the
@@ -12,7 +12,7 @@
 
 enum { CALL_LINE_MAX = 1 << 16 };
 
-/* A line in the making. What does not fit is left out. */
+/* A line under construction. Excess is dropped. */
 struct call_line {
     size_t len;
     char text[CALL_LINE_MAX];

@@ -1,6 +1,6 @@
 /*
- * A program that tells NVTX what it does and knows nothing of marey; what it does is named by its first argument. Tests
- * run it under `marey run --nvtx`.
+ * A program with NVTX but without marey; the first argument selects what it does. Tests run it
+ * under `marey run --nvtx`.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 #ifndef MAREY_TESTS_TOLD_PAYLOAD_H
 #define MAREY_TESTS_TOLD_PAYLOAD_H
 
-/* Tell NVTX of payloads that are more than a number; nothing where its headers know none. 0 when all went well. */
+/* Emit structured NVTX payloads, if its headers support them. Returns 0 on success. */
 int payloads_with_schemas(void);
 
 #endif

@@ -1,4 +1,4 @@
-"""Look into a wheel: is it what its name says, whole, and free of what only this machine has?
+"""Check a wheel: does it match its name, is it complete, and independent of this machine?
 
 python wheel_contents.py WHEEL SOURCE_DIR        status 1 and a line for each thing that is wrong
 

@@ -1,4 +1,4 @@
-"""Use an installed wheel: import, record, report, the command in both its forms, what C extensions ask for.
+"""Use an installed wheel: import, record, report, both forms of the command, support for C extensions.
 
 python wheel_smoke.py        status 0 when all of it works
 

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share."""
+"""Shared by the tests of the Python package."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def switched_off() -> Iterator[None]:
-    """Leave the process as it was found: one test's recording is not the next one's."""
+    """Restore the process, so that a recording does not continue in the next test."""
     yield
     marey.NVTXRangeWrapper().reset()
     marey.reset()
@@ -74,7 +74,7 @@ RunPython = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def run_python(tmp_path: Path) -> RunPython:
-    """Run a script in an interpreter of its own: run_python(source, env={...}, flags=["-S"])."""
+    """Run a script in a separate interpreter: run_python(source, env={...}, flags=["-S"])."""
 
     def run(
         source: str,

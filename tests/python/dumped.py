@@ -1,4 +1,4 @@
-"""Reads what a TensorDumper wrote, with packages of others: safetensors, numpy, json, Pillow."""
+"""Reads files of a TensorDumper with other packages: safetensors, numpy, json, Pillow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests' NVTX tool and its stand-in for CUDA's runtime wrote down."""
+"""Reads the call log of the tests' NVTX tool and fake CUDA runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of trainers' phases share: what they read from recordings, and what has to hold behind each."""
+"""Shared by the tests of trainers' phases: queries of recordings, and checks after each training."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def steps(path: Path) -> list[list[str]]:
 
 
 def shadowed(owner: object) -> set[str]:
-    """Methods that the object has its own version of: what a wrapper leaves that is not put back."""
+    """Methods in the object's __dict__: wrappers that were not removed."""
     return {name for name in vars(owner) if callable(getattr(type(owner), name, None))}
 
 

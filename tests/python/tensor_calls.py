@@ -1,4 +1,4 @@
-"""marey/tensor.h by ctypes: descriptors of numpy arrays and torch tensors, and what comes back."""
+"""marey/tensor.h by ctypes: descriptors of numpy arrays and torch tensors, and results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Diff(Structure):
 
 
 def loaded_library() -> ctypes.CDLL:
-    """Return the libmarey that the package has loaded, so that the same bytes are asked."""
+    """Return the libmarey that the package has loaded."""
     import marey  # noqa: F401
 
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
@@ -92,7 +92,7 @@ class Library:
     def descriptor(
         self, data: int, dtype: str, sizes: Sequence[int], strides: Optional[Sequence[int]] = None
     ) -> Tensor:
-        """Describe elements at an address; whoever asks keeps them alive."""
+        """Describe elements at an address; the caller keeps them alive."""
         rank = len(sizes)
         of_sizes = (c_int64 * max(rank, 1))(*sizes)
         of_strides = None if strides is None else (c_int64 * max(rank, 1))(*strides)

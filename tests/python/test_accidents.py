@@ -1,4 +1,4 @@
-"""Accidents of a recording in a Python program: the program goes on, keeps its events and prints what happened."""
+"""Faults of a recording in a Python program: the program continues, keeps its events and prints a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""marey.accvlab: ACCV-Lab's names and its layout of files for who imports them, and for nobody else."""
+"""marey.accvlab: ACCV-Lab's names and file layout, only for programs that import it."""
 
 from __future__ import annotations
 

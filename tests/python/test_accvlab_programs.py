@@ -1,4 +1,4 @@
-"""Programs written for ACCV-Lab, with the import changed, leave what ACCV-Lab leaves: see tests/data/accvlab."""
+"""Programs for ACCV-Lab with a changed import write the same files as with ACCV-Lab: see tests/data/accvlab."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_stopwatch_reports_what_its_model_does(run):
     report, _, exported = done.stdout.partition("JSON ")
 
     def outline(text: str) -> list[str]:
-        """Headings, and names of measurements under them; without numbers and what marey has besides."""
+        """Headings with their names of measurements, without numbers and marey's additions."""
         found = []
         for line in text.splitlines():
             name = re.match(r"(  )?`\w+`|Mean CPU usage during|[#~]+|[\w. -]+: *(?=\d+$|$)|\d+ True|At the end:", line)

@@ -1,4 +1,4 @@
-"""marey.allow_attach: who may look into this process. What the kernel makes of it needs Yama."""
+"""marey.allow_attach: permission to attach to this process. Its effect needs Yama."""
 
 from __future__ import annotations
 

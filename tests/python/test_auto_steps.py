@@ -1,4 +1,4 @@
-"""Steps of programs that know nothing of marey: the hints are the updates and batches of the program's own count."""
+"""Steps of unmodified programs: hints match the updates and batches counted by the program."""
 
 from __future__ import annotations
 

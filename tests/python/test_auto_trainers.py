@@ -1,4 +1,4 @@
-"""Steps in trainers that know nothing of marey: Lightning, accelerate, transformers."""
+"""Steps in unmodified trainers: Lightning, accelerate, transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process beside the training: it does what it is told in order, and nobody ever waits for it but who asks to."""
+"""The background process: it runs commands in order, and only wait() waits for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MANY = PAGE + 500
 
 @pytest.fixture(autouse=True)
 def alone():
-    """Work of other tests is done before and ours behind."""
+    """Finish commands of other tests before, and ours after the test."""
     _background.wait()
     yield
     _background.wait()

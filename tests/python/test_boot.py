@@ -1,4 +1,4 @@
-"""`marey run` with Python programs that know nothing of marey."""
+"""`marey run` with unmodified Python programs."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_failing_sitecustomize_fails_as_it_would(run_python, marey_run, tmp_pa
 
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
 def test_an_interpreter_that_was_told_not_to_listen(run_python, marey_run, flag):
-    """The program runs as always, and one sentence says what to do."""
+    """The program runs normally, and one message explains what to do."""
     done = run_python("print('fine')", command=marey_run, flags=(flag,))
     assert done.stdout == "fine\n"
     assert flag in done.stderr

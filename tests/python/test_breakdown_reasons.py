@@ -1,4 +1,4 @@
-"""The tables of marey.breakdown() that say why: idle time, collectives, and itwinai's measure on request."""
+"""The tables of reasons in marey.breakdown(): idle time, collectives, and itwinai's measure on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""marey.breakdown(): a program that says what it does, told in computation, communication and other."""
+"""marey.breakdown(): computation, communication and other of a program with marked ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong around a call profile: hostile arguments, sudden ends, other tools, too much of all."""
+"""Faults around a call profile: hostile arguments, sudden exits, other tools, excessive sizes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plain(**options: Any) -> marey.Profile:
 
 
 def calls_of(profile: marey.Profile) -> dict[str, int]:
-    """Calls by the name in the table; those of functions with one name are added up."""
+    """Calls by the name in the table, summed over functions of the same name."""
     profile.create_stats()
     counts: dict[str, int] = {}
     for label, sums in profile.stats.items():
@@ -57,7 +57,7 @@ ASKED: list[str] = []
 
 
 def asked(name: str) -> Any:
-    """An attribute that notes that it was asked for, and lies."""
+    """An attribute that records access, and returns wrong values."""
 
     def get(_: Any) -> Any:
         ASKED.append(name)
@@ -67,7 +67,7 @@ def asked(name: str) -> Any:
 
 
 def hostile(own: str) -> Any:
-    """What can be asked of an object, each noting that it was."""
+    """An object that records every access."""
 
     def note(self: Any, *_: Any) -> Any:
         ASKED.append(own)
@@ -89,7 +89,7 @@ def test_arguments_are_never_executed(level: str) -> None:
     values = [Lying(), Items([1, 2]), Keys(a=1)]
 
     def f(a: Any, *rest: Any, **more: Any) -> None:
-        """What it is called with is never touched."""
+        """Arguments are never accessed."""
 
     ASKED.clear()
     profile = marey.Profile(signatures=level)
@@ -156,7 +156,7 @@ def test_ten_thousand_arguments() -> None:
         assert all(len(row) < 10_000 for row in rows)
 
 
-# ---- formatters and clocks that do what they should not ----
+# ---- faulty formatters and clocks ----
 
 
 @pytest.fixture
@@ -534,7 +534,7 @@ def test_fifty_thousand_calls_deep(run_python: Any, tmp_path: Path) -> None:
     assert (tmp_path / "deep.html").stat().st_size > 1000
 
 
-# ---- beside others ----
+# ---- with other profilers ----
 
 
 def test_cprofile_coverage_and_a_debugger_beside(run_python: Any) -> None:
@@ -689,7 +689,7 @@ def test_the_collector_runs_while_functions_are_met(run_python: Any) -> None:
     assert done.stdout.splitlines() == ["True", "True"], done.stdout
 
 
-# ---- too much ----
+# ---- excessive sizes ----
 
 
 def leaf() -> None:
@@ -697,7 +697,7 @@ def leaf() -> None:
 
 
 def wide(depth: int, way: int) -> None:
-    """A path of its own for each way."""
+    """A separate path for each way."""
     leaf()
     if depth > 0:
         (left if way & 1 else right)(depth - 1, way >> 1)
@@ -746,7 +746,7 @@ def test_a_budget_that_is_spent_is_told_and_counts_stay_exact(tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("signatures", [False, True])
 def test_a_hundred_million_calls_stay_flat(signatures: bool, run_python: Any) -> None:
-    """Nothing grows with calls: neither the process, nor what the profile says it uses."""
+    """Neither the process nor the profile's reported memory grows with calls."""
     done = run_python(
         f"""
         import json, os, time, marey

@@ -87,7 +87,7 @@ def test_functions_take_turns_and_setup_runs_before_each_call():
         lambda: calls.append("f"), lambda: calls.append("g"), lambda: calls.append("s"), max_rounds=8
     )
     assert calls[::2] == ["s"] * (len(calls) // 2)
-    rounds = "".join(calls[1::2])[6:]  # behind the warm-up
+    rounds = "".join(calls[1::2])[6:]  # after the warm-up
     assert rounds == "fggf" * 4
 
 

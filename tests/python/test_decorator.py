@@ -17,7 +17,7 @@ import marey
 
 @marey.range("module level")
 def module_level(a, b=2, *rest, key=None, **more):
-    """Say what it got."""
+    """Return its arguments."""
     return a, b, rest, key, more
 
 

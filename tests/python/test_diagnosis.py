@@ -30,7 +30,7 @@ while time.monotonic() < end:
 
 
 def diagnose(tmp_path: Path, *command: object) -> tuple[dict[str, Any], str]:
-    """Run a program; its diagnosis as data, and what was printed at its end."""
+    """Run a program; return its diagnosis as data, and the final output."""
     tmp_path.mkdir(exist_ok=True)
     recording = tmp_path / "run.marey"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
@@ -43,7 +43,7 @@ def diagnose(tmp_path: Path, *command: object) -> tuple[dict[str, Any], str]:
 
 
 def line_of(path: Path, text: str) -> int:
-    """The line of a program that contains a text."""
+    """The line of a program that contains a string."""
     return next(i for i, line in enumerate(path.read_text().splitlines(), 1) if text in line)
 
 

@@ -38,7 +38,7 @@ def numbers(seed: int = 0, n: int = 1000) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=n).astype(np.float32)
 
 
-# ---- the answer ----
+# ---- the result ----
 
 
 @needs_digests
@@ -89,7 +89,7 @@ def test_what_is_not_there_is_an_error(tmp_path):
         marey.diff(tmp_path / "no", tmp_path / "no")
 
 
-# ---- what was kept ----
+# ---- kept data ----
 
 
 @needs_digests

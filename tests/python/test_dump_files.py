@@ -1,4 +1,4 @@
-"""Files of tensors: we read what numpy, safetensors, torch and json write, and they read ours, type by type."""
+"""Tensor files: marey reads those of numpy, safetensors, torch and json, and vice versa, for all types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links below the directory of a dump, which somebody else may have put there, are not followed."""
+"""Links below the directory of a dump, possibly from other users, are not followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps of version 1, as they were once written: every later reader reads them."""
+"""Stored dumps of version 1: every later version must read them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_accvlabs_layout():
 
 @pytest.mark.parametrize("cut", range(0, 3800, 97))
 def test_a_manifest_that_ends_anywhere_has_all_lines_before(tmp_path, cut):
-    """As after kill -9: what has a line is there, the rest is told."""
+    """As after kill -9: values with a line are present, missing ones are reported."""
     for path in (SAMPLES / "marey").iterdir():
         if path.is_dir():
             (tmp_path / path.name).mkdir()

@@ -1,4 +1,4 @@
-"""TensorDumper: counts, actions, which steps are kept, what is kept of them, and what sets the flight recorder off."""
+"""TensorDumper: counts, actions, kept steps and their data, triggers of the flight recorder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorDumper: any tensor, any structure; what is written is the value at the call."""
+"""TensorDumper: any tensor, any structure; files have the value at the call."""
 
 from __future__ import annotations
 

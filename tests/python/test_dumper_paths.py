@@ -1,4 +1,4 @@
-"""TensorDumper: where values go: paths, ranges, what clashes, names that are no file names."""
+"""TensorDumper: paths of values: ranges, conflicts, names that are not valid file names."""
 
 from __future__ import annotations
 

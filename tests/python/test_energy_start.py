@@ -1,4 +1,4 @@
-"""marey.start(energy=True), with a stand-in for NVIDIA's NVML."""
+"""marey.start(energy=True), with a fake NVML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine that records by itself, beside torch.profiler in the same process: the same operators, shapes, nesting.
+"""The engine "marey" and torch.profiler in the same process: the same operators, shapes, nesting.
 
 One training is recorded once by each and shared by most tests. The models are tiny; the threads, the backward pass, the
 fused optimizer and lists of tensors are what matters.

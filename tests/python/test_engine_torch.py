@@ -93,6 +93,6 @@ def test_discarded_in_each_state_torch_is_free_again(tmp_path, state):
 
 
 def test_cuda_alone_without_cuda_is_the_processor():
-    """There is nothing else to record."""
+    """Nothing else can be recorded."""
     engine = TorchEngine(cpu=False, cuda=True)
     assert engine.settings["activities"] & torch.profiler.supported_activities()

@@ -1,4 +1,4 @@
-"""The examples: each runs, each is in the list of them, and each helper of the package is in one."""
+"""The examples: each runs and is listed, and each helper of the package is used in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""marey.doctor(): what can be measured here, as a table."""
+"""marey.doctor(): the table of what can be measured here."""
 
 from __future__ import annotations
 

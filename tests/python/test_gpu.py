@@ -1,4 +1,4 @@
-"""marey.gpu, and torch.profiler beside it, on a machine without a GPU: by the stand-ins of tests/cupti.
+"""marey.gpu and torch.profiler on a machine without a GPU, with the fakes of tests/cupti.
 
 What happens with a real GPU and a real Kineto is in tests/gpu/test_torch_profiler.py.
 """
@@ -68,7 +68,7 @@ def standins() -> Path:
 
 @pytest.fixture
 def run_gpu(run_python, standins):
-    """Run a script with the stand-ins; what it printed, and what it said."""
+    """Run a script with the fakes; return its stdout and stderr."""
 
     def run(source, *, env=None, head=HEAD, **more):
         paths = {"LD_LIBRARY_PATH": str(standins / "cuda"), "TEARDOWN_CUPTI": "0"}

@@ -86,14 +86,14 @@ def trainer_of(folder, *callbacks, kind=transformers.Trainer, model=None, data=N
 
 
 def traces_of(trainer):
-    """What wrappers and hooks would leave."""
+    """Remains of wrappers and hooks."""
     return [
         *map(shadowed, (trainer, trainer.accelerator, trainer.callback_handler)),
         *[(len(module._forward_hooks), len(module._forward_pre_hooks)) for module in trainer.model.modules()],
     ]
 
 
-# ---- what is recorded ----
+# ---- recorded events ----
 
 
 @pytest.fixture(scope="module", params=[1, 4], ids="accumulate_{}".format)
@@ -203,7 +203,7 @@ def test_a_dict_of_evaluations_is_one_phase(tmp_path):
     assert counts(tmp_path / "run.marey")["evaluate"] == 1
 
 
-# ---- where it is recorded ----
+# ---- recordings ----
 
 
 def test_without_a_recording_it_does_nothing(tmp_path):

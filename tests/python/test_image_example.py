@@ -1,4 +1,4 @@
-"""The example of pictures: what it draws is where it says, and the guide shows what it draws."""
+"""The image example: drawings are at their positions, and the guide shows them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_samples_that_make_no_sense_are_refused(samples):
 
 
 def test_an_iteration_without_with_counts_nothing_and_warns_once(run_python):
-    """Called as a statement, it did nothing and nobody heard of it."""
+    """As a statement it used to do nothing, silently."""
     done = run_python(
         """
         import marey

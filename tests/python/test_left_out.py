@@ -1,4 +1,4 @@
-"""What an export leaves out, it warns of."""
+"""Exports warn about omitted data."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def fit(trainer, module):
 
 
 def traces_of(trainer, module):
-    """What wrappers and hooks would leave."""
+    """Remains of wrappers and hooks."""
     owners = (trainer, trainer.strategy, trainer.fit_loop.epoch_loop, trainer._logger_connector)
     return [*map(shadowed, owners), [(len(m._forward_hooks), len(m._forward_pre_hooks)) for m in module.modules()]]
 

@@ -23,7 +23,7 @@ PARAMS = {"lr": 0.001, "precision": "bf16", "shuffle": True}
 
 
 def log_a_run(logger: Logger, artifact: Path) -> None:
-    """What a small training logs, by the loggers' thread."""
+    """Metrics of a small training, through the loggers' thread."""
     artifact.write_text("name,value\n")
     with Batched([logger]) as log:
         log.log_params(PARAMS)

@@ -19,7 +19,7 @@ from marey.loggers import Batched, CSVLogger
 
 
 class Noting:
-    """A logger that remembers what it was told, and by which thread."""
+    """A logger that stores its calls and their threads."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
@@ -47,7 +47,7 @@ class Noting:
 
 
 class Opening(Noting):
-    """One that takes points in one piece, and wants to be opened."""
+    """A logger with log_points() and open()."""
 
     def open(self) -> None:
         self._note("open", None)

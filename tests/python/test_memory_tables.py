@@ -1,4 +1,4 @@
-"""What was allocated, as tables for programs: of a recording, and of a file about memory."""
+"""Memory tables of a recording and of a memory file."""
 
 from __future__ import annotations
 

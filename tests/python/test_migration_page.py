@@ -1,4 +1,4 @@
-"""docs/guide/migration.md: a section with a table for each tool, and every name of ours in it is there."""
+"""docs/guide/migration.md: a section with a table for each tool, and every marey name in it exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that marey can do without: where one is missing, a sentence says what to install."""
+"""Optional packages: if one is missing, a message names the package to install."""
 
 from __future__ import annotations
 

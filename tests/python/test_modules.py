@@ -1,4 +1,4 @@
-"""Modules that know nothing of one another, in Python and in C, share one switchboard."""
+"""Independent modules, in Python and in C, share one switchboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of every kind come back as they went in."""
+"""Names of all kinds are preserved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NVTXRangeWrapper with the order kept track of: what is told, and that nothing happens before it is told."""
+"""NVTXRangeWrapper with order checks: messages, and no effect before them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def wrapper():
 
 
 def on_a_thread(function):
-    """What `function` returned or raised on a thread of its own."""
+    """The result or exception of `function` on a separate thread."""
     found = []
 
     def run():

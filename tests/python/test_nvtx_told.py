@@ -1,4 +1,4 @@
-"""What programs tell NVTX is recorded by `marey run --nvtx`: real programs, in C and with the package nvtx."""
+"""`marey run --nvtx` records NVTX events of real programs, in C and with the package nvtx."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Told:
 
     @property
     def trace(self) -> list[dict[str, Any]]:
-        """What the Chrome export has."""
+        """The content of the Chrome export."""
         file = self.path.with_suffix(".json")
         marey.load(self.path).export("chrome", file)
         events: list[dict[str, Any]] = json.loads(file.read_text())["traceEvents"]
@@ -291,7 +291,7 @@ def test_each_library_has_nvtx_of_its_own(told, nvtx_build):
 
 @pytest.fixture
 def behind(tell: Tell, program: Path, nvtx_tool: Path, tmp_path: Path) -> Callable[..., tuple[Told, Calls]]:
-    """The same with a tool behind marey; what it heard as well."""
+    """The same with a tool after marey; also returns its calls."""
 
     def run(*part: object, **more: Any) -> tuple[Told, Calls]:
         log = tmp_path / "calls"
@@ -304,7 +304,7 @@ def behind(tell: Tell, program: Path, nvtx_tool: Path, tmp_path: Path) -> Callab
 
 
 def alone(program: Path, tool: Path, log: Path, part: str) -> Calls:
-    """What the tool hears without marey."""
+    """The tool's calls without marey."""
     done = subprocess.run(
         [program, part],
         env={**os.environ, "NVTX_INJECTION64_PATH": str(tool), "MAREY_TEST_NVTX_LOG": str(log)},

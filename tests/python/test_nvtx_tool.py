@@ -1,4 +1,4 @@
-"""What an NVTX tool hears of marey's ranges: a real tool, loaded by NVTX, that writes down the calls it gets."""
+"""marey's ranges in an NVTX tool: a real tool, loaded by NVTX, that logs its calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was written when marey was called kymo is read as if it had been written today: tests/data/old-name."""
+"""Files written under the old name kymo are still read: tests/data/old-name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def unpack(folder: Path) -> None:
 
 
 def as_written_today(file: Path) -> None:
-    """Give a file the bytes that the new name writes."""
+    """Replace the old name's bytes in a file."""
     data = bytearray(file.read_bytes())
     if file.suffix == ".pool":
         assert data[:8] == b"KPOOL001"
@@ -161,7 +161,7 @@ def test_the_pool_of_a_killed_process_is_read_and_finished(old: Path) -> None:
 
 
 def test_a_pool_left_in_shared_memory_is_found(old: Path) -> None:
-    """A pool there is known by the inode of its log, which a copy has to be given."""
+    """Pools in shared memory refer to the inode of their log, which must be set for a copy."""
     folder = old / "killed.kymo"
     log, pool = next(folder.glob("*.klog")), next(folder.glob("*.pool"))
     left = Path("/dev/shm") / f"kymo-{pool.name}"

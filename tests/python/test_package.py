@@ -1,4 +1,4 @@
-"""What belongs to the package: files, types, versions."""
+"""Contents of the package: files, types, versions."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_page_shows_itself_in_a_frame_of_its_own(path):
 
 
 def index_of(text: str) -> dict:
-    """Give the index of a page."""
+    """Return the index of a page."""
     (packed,) = re.findall(r'id="index">([^<]*)</script>', text)
     return json.loads(zlib.decompress(base64.b64decode(packed), -15))
 

@@ -1,4 +1,4 @@
-"""marey.plot from a script: one file, a browser where there is a display, and what it takes."""
+"""marey.plot from a script: one file, a browser if there is a display, accepted arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ print(type(page).__name__)
 
 @pytest.fixture
 def script(tmp_path):
-    """Run a script that plots, in a folder of its own; what it prints, and which pages a browser was asked for."""
+    """Run a plotting script in a separate folder; return its output, and the pages opened in a browser."""
     browser, asked = tmp_path / "browser", tmp_path / "asked"
     browser.write_text(f'#!/bin/sh\necho "$1" >> "{asked}"\n')
     browser.chmod(0o755)

@@ -1,4 +1,4 @@
-"""ProfCallback in real trainings: what it writes, and that those who read such files can read these."""
+"""ProfCallback in real trainings: its files, and programs that read them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_nsight_without_nsys_says_how_and_writes_nothing(tmp_path, capsys, monke
     assert f"-o {tmp_path}/other/nsys_profile.nsys-rep python" in capsys.readouterr().err
 
 
-# ---- who reads them ----
+# ---- readers ----
 
 
 def test_the_trace_is_of_one_step_and_says_who_it_is(default):
@@ -448,7 +448,7 @@ def test_another_profiler_of_torch_goes_first(tmp_path, capsys):
 
 
 def test_a_callback_of_ours_may_stand_beside(tmp_path):
-    """Phases are told once, whoever of the two begins."""
+    """Phases are recorded once, in either order of the callbacks."""
     from marey.hf import Callback
 
     callback = ProfCallback(output_dir=tmp_path / "out", **SMALL, **SOON)

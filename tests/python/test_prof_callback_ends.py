@@ -1,4 +1,4 @@
-"""ProfCallback in trainings that do not end well: what was recorded is there, and training is not harmed by us."""
+"""ProfCallback in failing trainings: recorded data is saved, and training is not affected."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_training_that_ends_with_the_window_is_whole(tmp_path):
     assert not list(tmp_path.glob("out/*/*partial*"))
 
 
-# ---- what stands in the way ----
+# ---- obstacles ----
 
 
 def test_a_directory_that_cannot_be_made_is_one_sentence(tmp_path, capsys):

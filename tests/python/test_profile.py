@@ -1,4 +1,4 @@
-"""Call profiles beside cProfile's: the same programs, the same tables; and what cProfile does not see."""
+"""Call profiles and cProfile: the same programs, the same tables; and calls that cProfile misses."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_a_decorated_function_is_profiled_each_time() -> None:
     assert down.__name__ == "down"
 
 
-# ---- what cProfile does not see ----
+# ---- calls that cProfile misses ----
 
 
 def calls_of(profile: marey.Profile, name: str) -> tuple[int, int]:
@@ -567,7 +567,7 @@ def test_wrong_arguments_are_told() -> None:
         marey.Profile.__new__(marey.Profile).enable()
 
 
-# ---- beside other tools ----
+# ---- with other tools ----
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="sys.monitoring has room for several tools from 3.12 on")

@@ -284,7 +284,7 @@ def test_a_counter_takes_what_has_a_float(record):
 
 
 class TestNestingCheck:
-    """What marey.start(check=True) adds."""
+    """Additional behavior of marey.start(check=True)."""
 
     def test_a_wrong_pop_raises_and_pops_nothing(self, record):
         with record(check=True) as path:

@@ -1,4 +1,4 @@
-"""docs/reference against what there is: every public name of C and Python has its entry, and no entry is of nothing."""
+"""docs/reference: every public name of C and Python has an entry, and every entry exists."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_no_warm_up_is_a_warning():
 
 @pytest.mark.needs_torch
 def test_each_transition_is_torchs():
-    """Torch's profiler itself is stepped, with what it would do written down instead."""
+    """Step torch's profiler, with its actions replaced by a log."""
     profiler = torch_profiler()
 
     class Written(profiler.profile):  # type: ignore[misc,name-defined]
@@ -105,7 +105,7 @@ def test_what_is_dropped_is_discarded():
 
 
 class Notebook:
-    """An engine that writes down what it is asked."""
+    """An engine that logs its calls."""
 
     def __init__(self, fails_at: str = "", failure: Optional[Exception] = None) -> None:
         self.lines: list[str] = []

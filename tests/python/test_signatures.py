@@ -1,4 +1,4 @@
-"""What functions are called with: the text of each kind of value, levels, widening, formatters."""
+"""Signatures: the string of each kind of value, levels, widening, formatters."""
 
 from __future__ import annotations
 
@@ -519,7 +519,7 @@ def test_equal_dtypes_that_are_different_objects_are_one_signature():
     assert len(calls.signer.texts()) == 2
 
 
-# ---- what must never run ----
+# ---- code that must never run ----
 
 
 def raising(*_):

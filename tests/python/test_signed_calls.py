@@ -1,4 +1,4 @@
-"""Signatures of calls that are really made: what a profile sees of its functions' arguments."""
+"""Signatures of real calls in a profile."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_hostile_objects_are_not_asked_anything():
     array = np.zeros(2).view(type("Sub", (np.ndarray,), {"shape": property(raising), "dtype": property(raising)}))
 
     def f(x):
-        """What it is called with is never touched."""
+        """Arguments are never accessed."""
 
     with marey.Profile(signatures="layout") as profile:
         f(value)

@@ -1,5 +1,5 @@
 /*
- * A project outside the tree: links both libraries as they are installed, records a range and finds it again.
+ * A project outside the tree: links both installed libraries, records a range and reads it.
  */
 #include <marey/marey.h>
 #include <stdio.h>
