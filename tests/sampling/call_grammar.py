@@ -1,4 +1,4 @@
-"""Which stacks a target can have, read from its source: who calls whom on which line.
+"""The possible stacks of a target, from its source: which function calls which on which line.
 
 A stack is impossible when a frame's line is none of its function's, when the line of a frame calls no such function as
 the frame above it, or when a recursion goes deeper than the target's DEPTH. Calls that the source does not name, such
@@ -27,7 +27,7 @@ TRUNCATED = Frame("(truncated)", "", 0)  # outer frames are missing, and the too
 
 
 class Grammar:
-    """What the source at `path` allows."""
+    """The call grammar of the source at `path`."""
 
     def __init__(self, path: Path) -> None:
         text = path.read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ class Grammar:
                 self.calls[name, line].update(mark.group(1).split())
 
     def fault(self, stack: Stack) -> str:
-        """Say why `stack` cannot be; the empty text when it can."""
+        """Return why `stack` is impossible, or an empty string."""
         if not stack:
             return "no frames"
         frames = [frame._replace(function=frame.function.rpartition(".")[2]) for frame in stack if frame != TRUNCATED]
@@ -95,7 +95,7 @@ class Grammar:
         return "" if possible else f"{caller.function}:{caller.line} does not call {callee.function}"
 
     def judge(self, stacks: Counter[Stack]) -> tuple[int, int, Counter[str]]:
-        """Return how many samples there are, how many of them cannot be, and why, by reason."""
+        """Return the number of samples, of impossible ones, and the counts by reason."""
         reasons: Counter[str] = Counter()
         for stack, n in stacks.items():
             fault = self.fault(stack)

@@ -1,4 +1,4 @@
-"""What the tests of sampling share: marey works in the test's folder."""
+"""Shared by the tests of sampling: marey runs in the test's folder."""
 
 from __future__ import annotations
 

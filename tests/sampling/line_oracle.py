@@ -1,8 +1,8 @@
-"""Lines of every instruction of the standard library, by the interpreter's own word, for sampling_lines.c.
+"""The interpreter's line numbers of all instructions in the standard library, for sampling_lines.c.
 
     python line_oracle.py EVERY | sampling_lines
 
-takes every EVERY-th module. Runs in any CPython from 3.10 on.
+uses every EVERY-th module. Runs in any CPython from 3.10 on.
 """
 
 import os
@@ -50,7 +50,7 @@ def main(every):
             try:
                 with open(os.path.join(folder, file), "rb") as source:
                     code = compile(source.read(), file, "exec")
-            except (SyntaxError, ValueError, UnicodeError):  # some tests of the library are no Python on purpose
+            except (SyntaxError, ValueError, UnicodeError):  # some test files are intentionally invalid
                 continue
             for one in codes_in(code):
                 sys.stdout.buffer.write(record(one))

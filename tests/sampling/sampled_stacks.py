@@ -1,4 +1,4 @@
-"""Stacks of any sampling profiler, read from the text or the file that it writes, and how far two sets are apart."""
+"""Stacks of any sampling profiler, read from its text or file, and the distance of two sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def from_pyspy(text: str) -> Counter[Stack]:
 
 
 def from_austin(text: str) -> Counter[Stack]:
-    """Stacks of austin's text, as it wrote up to version 3."""
+    """Stacks of austin's text format up to version 3."""
     stacks: Counter[Stack] = Counter()
     for line in text.splitlines():
         if line.startswith("#") or not line:
@@ -122,7 +122,7 @@ def read_austin(path: Path) -> Counter[Stack]:
 
 
 def of_file(stacks: Counter[Stack], name: str) -> Counter[Stack]:
-    """Those that have a frame of the file `name`, so that waiting threads of libraries are left out."""
+    """Stacks with a frame of the file `name`, without waiting threads of libraries."""
     return Counter({s: n for s, n in stacks.items() if any(Path(frame.file).name == name for frame in s)})
 
 
@@ -136,7 +136,7 @@ def by_function(stacks: Counter[Stack]) -> Counter[str]:
 
 
 def functions_on(stacks: Counter[Stack], names: Iterable[str]) -> Counter[str]:
-    """Samples that have each of these functions anywhere; a stack counts for the first of them that it has."""
+    """Samples with each of these functions; a stack counts for the first of them."""
     found: Counter[str] = Counter()
     for stack, n in stacks.items():
         on = {frame.function for frame in stack}
@@ -153,7 +153,7 @@ def distance(one: Counter, other: Counter) -> float:
 
 
 def floor(shares: Counter, n: int, m: Optional[int] = None, rounds: int = 200) -> tuple[float, float]:
-    """Return the median and the 99.5th of 100 of the distances that chance alone gives.
+    """Return the median and p99.5 of distances by chance.
 
     Two sets of `n` and `m` samples are drawn from `shares`; without `m`, one set against the shares themselves.
     """

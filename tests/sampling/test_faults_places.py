@@ -1,4 +1,4 @@
-"""Interpreters in odd places: deleted, upgraded, without symbols, in containers; and names that break readers."""
+"""Unusual interpreters: deleted, upgraded, without symbols, in containers; and difficult names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root unshares an
 
 
 def copy_interpreter(python: str, to: Path) -> str:
-    """The program and its library, which lie nowhere else then; the modules stay where they are."""
+    """Move the program and its library, but not the modules."""
     program = Path(python).resolve()
     (to / "bin").mkdir(parents=True)
     shutil.copy(program, to / "bin" / "python")
@@ -50,7 +50,7 @@ def test_an_interpreter_that_was_deleted_is_read(marey: Marey, tmp_path: Path) -
 
 
 def test_an_interpreter_without_symbols_is_read(marey: Marey, tmp_path: Path) -> None:
-    """Stripped of all that is not needed to run, statically linked where the system's is."""
+    """Completely stripped; statically linked if the system's Python is."""
     for name, python in {"system": "/usr/bin/python3", "shared": sys.executable}.items():
         if not Path(python).exists():
             continue
@@ -66,7 +66,7 @@ def test_an_interpreter_without_symbols_is_read(marey: Marey, tmp_path: Path) ->
 
 @needs_root
 def test_a_container_is_read_from_its_host(marey: Marey) -> None:
-    """With pids of its own and files that the host does not see."""
+    """In a separate pid namespace, with files that the host does not see."""
     with running("threads", 3, command=["unshare", "-p", "-m", "-f", "--mount-proc", sys.executable]) as outer:
         inside = int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()[0])
         assert re.search(r"NSpid:\s+\d+\s+1\n", Path(f"/proc/{inside}/status").read_text())
@@ -94,7 +94,7 @@ def test_an_interpreter_that_only_the_container_sees_is_read(marey: Marey, tmp_p
 
 
 def test_hostile_names_are_whole(marey: Marey) -> None:
-    """Names that break lines and brackets come back as they are, and no reader breaks."""
+    """Names with newlines and brackets are preserved, and no reader fails."""
     with running("names") as target:
         found = marey.now(target.pid)
         recording = marey.attach(target.pid, "--rate", 200, seconds=0.6)
@@ -110,7 +110,7 @@ def test_hostile_names_are_whole(marey: Marey) -> None:
         marey.run("report", recording, "--samples", "--by", table)
     threads = {row["thread"] for row in marey.report(recording, "--idle")["threads"]}
     assert "tr) S 1 2 3" in threads
-    # A busy thread counts as busy, whatever its name looks like in /proc.
+    # A busy thread counts as busy, with any name in /proc.
     busy = {row["thread"] for row in marey.report(recording, "--mode", "cpu")["threads"] if row["samples"] > 0}
     assert "tr) S 1 2 3" in busy
 

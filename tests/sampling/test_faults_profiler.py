@@ -1,4 +1,4 @@
-"""What may happen to the profiler: it is killed, its disk is full, it may not. The target goes on in any case."""
+"""Faults of the profiler: it is killed, its disk is full, it lacks permission. The target always continues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes ano
 
 
 def test_killed_at_random_it_leaves_no_thread_stopped(marey: Marey) -> None:
-    """SIGKILL at any moment, in the midst of stops: the kernel lets the thread go on."""
+    """SIGKILL at any time, also during stops: the kernel resumes the thread."""
     chance = random.Random(20261116)
     options = ("--exact", "--rate", 5000, "--max-slowdown", "100%")
     with running("threads", 4) as target:
@@ -32,7 +32,7 @@ def test_killed_at_random_it_leaves_no_thread_stopped(marey: Marey) -> None:
             command = [MAREY, "attach", str(target.pid), "-q", "-o", f"{i}.marey", *map(str, options)]
             sampler = subprocess.Popen(command, cwd=marey.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(chance.random() * 0.08)
-            if i % 3 == 0:  # surely while it stops threads; else at any moment of its life
+            if i % 3 == 0:  # during stops, or at any time
                 wait_until(lambda: bool(tracers(target.pid)), "it traces nothing")
             sampler.kill()
             sampler.wait()
@@ -52,7 +52,7 @@ def test_what_was_written_before_a_kill_is_read(marey: Marey) -> None:
     tables = marey.report(recording)
     assert sum(row["samples"] for row in tables["processes"]) > 20
     assert "main" in functions_in(marey.stacks(recording))
-    # What was lost is at most two seconds of it.
+    # At most two seconds are lost.
     assert tables["audit"][0]["seconds"] > 0.3
 
 
@@ -150,7 +150,7 @@ def test_python_3_9_is_refused_with_one_sentence(marey: Marey, tmp_path: Path, i
 
 @pytest.fixture
 def slow_to_start(tmp_path: Path) -> tuple[str, Path]:
-    """A Python that reads a pipe where its settings should be, before anything of it is there, and the pipe."""
+    """A Python that blocks on a pipe early in its start, and the pipe."""
     import sys
 
     home = tmp_path / "slow"
@@ -195,7 +195,7 @@ def test_a_python_that_has_not_finished_starting_is_waited_for(marey: Marey, slo
 
 
 def test_a_python_may_be_watched_from_its_first_moment(marey: Marey) -> None:
-    """Attached at any moment of its start, it is either sampled or refused with a sentence."""
+    """At any time of its start, attaching either works or fails with a message."""
     chance = random.Random(7)
     import sys
 

@@ -1,4 +1,4 @@
-"""What may happen to a target that is watched: it ends, becomes another, forks, stops, is killed, changes its code."""
+"""Events of a sampled target: it ends, executes another program, forks, stops, is killed, changes its code."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_target_that_stops_and_goes_on_does_so(marey: Marey) -> None:
 
 
 def test_signals_of_the_target_arrive(marey: Marey) -> None:
-    """A signal that comes while a thread is stopped is delivered once it goes on: here the one that ends it."""
+    """A signal that arrives while a thread is stopped is delivered when it resumes: here a fatal one."""
     for i in range(40 if IS_LONG else 4):
         with running("flat") as target:
             options = ("--exact", "--rate", 2000, "--max-slowdown", "100%")
@@ -102,7 +102,7 @@ def test_a_target_may_be_killed_at_any_moment(marey: Marey) -> None:
             time.sleep(chance.random() * 0.15)
             target.process.kill()
             out, error = sampler.communicate(timeout=60)
-        # Before the first look there is nothing to read, which is said; never a crash.
+        # Before the first round there is nothing to read, which is reported; it never crashes.
         assert sampler.returncode in (0, 2), (out, error)
         if sampler.returncode == 0:
             marey.run("report", recording)
@@ -157,7 +157,7 @@ def test_two_interpreters_are_both_seen(marey: Marey) -> None:
 
 
 def start_with_pid(pid: int, command: list[str]) -> subprocess.Popen[bytes] | None:
-    """Start `command` so that it has this pid, which is free; None when another process was faster."""
+    """Start `command` with this free pid; None if another process got it."""
     try:
         Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
     except OSError:

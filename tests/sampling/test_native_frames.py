@@ -1,4 +1,4 @@
-"""Native frames among Python's: every Python that is found here, and a real program with torch."""
+"""Native frames among Python frames: every installed Python, and a real program with torch."""
 
 from __future__ import annotations
 

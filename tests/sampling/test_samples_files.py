@@ -1,4 +1,4 @@
-"""What a sampler saw as files: every format has the same samples, filters hold, and all lies on the clock of ranges."""
+"""Exports of samples: every format has the same samples, filters work, and times are on the clock of ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge of stacks itself: it lets pass what a target can do and nothing else, and reads what the tools write."""
+"""The checker of stacks: it accepts exactly the possible stacks, and reads the tools' files."""
 
 from __future__ import annotations
 

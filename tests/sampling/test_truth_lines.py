@@ -1,4 +1,4 @@
-"""The line of every instruction of the standard library is what the interpreter itself says it is."""
+"""The line of every instruction of the standard library matches the interpreter's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a program slow, planted, is what the report says first, with its line."""
+"""The planted slow function is the first in the report, with its line."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def test_the_slow_metric_of_a_training_is_found(marey: Marey, strategy: str) -> 
 
 
 def test_workers_of_a_dataloader_are_followed(marey: Marey) -> None:
-    """Workers are born while we watch: the loop begins after `ready`."""
+    """Workers start during sampling: the loop begins after `ready`."""
     recording = marey.new_recording()
     with running("loader", 2) as target:
         marey.run("attach", target.pid, "-q", "-o", recording, "--duration", 4)

@@ -1,4 +1,4 @@
-"""Shares of time that a target counts itself, against those that the samples give."""
+"""Shares of time counted by a target, against those of its samples."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_threads_that_fight_for_the_interpreter_hold_it_in_turns(marey: Marey) -
 
 
 def test_work_without_the_interpreter_counts_as_work(marey: Marey) -> None:
-    """Threads that hash have given the interpreter up; they are on a processor, and hold nothing."""
+    """Hashing threads have released the GIL: they are on a CPU core and hold no lock."""
     with running("releases") as target:
         recording = marey.attach(target.pid, "--rate", 200, seconds=SECONDS)
     rows = [row for row in marey.report(recording, "--mode", "cpu")["threads"] if row["thread"].startswith("hasher")]

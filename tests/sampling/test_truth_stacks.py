@@ -1,4 +1,4 @@
-"""No stack that the source cannot have: none at all where threads are stopped, few where they are not."""
+"""Impossible stacks: none if threads are stopped, few otherwise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from long_run import IS_LONG
 from sampled_stacks import by_function, distance, from_pyspy
 from watching import PYTHONS, Marey, running
 
-# As many as can be had: a stop takes some 50 us, so this is far above what one would ask for.
+# As many as possible: a stop takes about 50 us, so this is far above normal rates.
 FAST = ("--rate", 4000, "--max-slowdown", "100%")
 FLUTTERING = ("flat", "churn", "generators", "flutter", "callbacks")
 
@@ -84,7 +84,7 @@ def test_snapshots_are_where_stopped_threads_are(marey: Marey) -> None:
 
 
 def test_the_judge_would_notice(marey: Marey) -> None:
-    """What is asked above is not empty: with one frame of each stack exchanged, every sample is impossible."""
+    """The check above is not trivial: with one frame of each stack exchanged, every sample is impossible."""
     with running("flat") as target:
         stacks = marey.stacks(marey.attach(target.pid, "--exact", "--rate", 500, seconds=0.3))
     swapped = {"leaf_a": "leaf_b", "leaf_b": "leaf_a", "a": "b", "b": "a"}

@@ -1,4 +1,4 @@
-"""Targets that run, marey that watches them, and what it says."""
+"""Running targets, sampling them with marey, and its output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENCE_S = 60
 
 
 def find_pythons() -> dict[str, str]:
-    """Every CPython from 3.10 on that is found here, by version: pyenv's, the system's, and those in MAREY_PYTHONS."""
+    """Every installed CPython from 3.10 on, by version: pyenv's, the system's, and those in MAREY_PYTHONS."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     named = [Path(path) for path in os.environ.get("MAREY_PYTHONS", "").split(":") if path]
     found: dict[str, str] = {}
@@ -46,7 +46,7 @@ OLDEST, NEWEST = next(iter(PYTHONS)), list(PYTHONS)[-1]
 
 
 class Target:
-    """A script of the folder targets that runs, and the lines that it says."""
+    """A running script of the folder targets, and its output lines."""
 
     def __init__(self, name: str, *arguments: object, command: Optional[list[str]] = None, **options: Any) -> None:
         self.script = TARGETS / f"{name}.py"
@@ -75,7 +75,7 @@ class Target:
         return [line[1:] for line in self.lines if line[0] == word]
 
     def wait_for_more(self, word: str, n: int = 2) -> None:
-        """Until it has said `n` lines more that begin with `word`: it goes on."""
+        """Wait for `n` more lines that begin with `word`, as a sign of progress."""
         before = len(self.said(word))
         wait_until(lambda: len(self.said(word)) >= before + n, f"{self.script.name} does not go on")
 
@@ -113,7 +113,7 @@ def thread_states(pid: int) -> dict[int, str]:
 
 
 def tracers(pid: int) -> set[int]:
-    """Who traces a thread of this process."""
+    """The tracer of a thread of this process."""
     found = set()
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ def running(name: str, *arguments: object, **options: Any) -> Iterator[Target]:
 
 
 class Marey:
-    """The command line in a folder of its own."""
+    """The command line in a separate folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -173,7 +173,7 @@ class Marey:
         return recording
 
     def stacks(self, recording: Path, *options: object) -> Counter[Stack]:
-        """All samples of a recording, idle threads too."""
+        """All samples of a recording, including idle threads."""
         return from_pyspy(self.run("export", recording, "-q", "--to", "pyspy", "--idle", "-o", "-", *options).stdout)
 
     def report(self, recording: Path, *options: object) -> dict[str, Any]:

@@ -12,7 +12,7 @@ WORDS = 4
 
 
 def damage_events(recording: Path) -> None:
-    """Flip a byte in the middle one of the blocks of events of the lane that has most of them."""
+    """Flip a byte in the middle event block of the lane with the most blocks."""
     log = next(recording.glob("*.klog"))
     data = bytearray(log.read_bytes())
     blocks: dict[int, list[int]] = {}

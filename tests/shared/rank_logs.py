@@ -1,4 +1,4 @@
-"""Logs of ranks whose every number is known, written from docs/formats/recording.md: for reports on many of them."""
+"""Logs of ranks with known numbers, written from docs/formats/recording.md, for reports on many ranks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def even(rank: int, _iteration: int) -> Times:
 
 
 class Rank(NamedTuple):
-    """One process of a job, and what is odd about it."""
+    """One process of a job, and its irregularities."""
 
     rank: int
     world: int
@@ -122,7 +122,7 @@ def log_bytes(rank: Rank, times: Callable[[int, int], Times] = even) -> bytes:
 
 
 def write(folder: Path, ranks: list[Rank], times: Callable[[int, int], Times] = even) -> list[Path]:
-    """Write a recording of these ranks; gives the paths of their logs."""
+    """Write a recording of these ranks; returns the paths of their logs."""
     folder.mkdir(exist_ok=True)
     paths = []
     for i, rank in enumerate(ranks):
@@ -132,5 +132,5 @@ def write(folder: Path, ranks: list[Rank], times: Callable[[int, int], Times] = 
 
 
 def job(n: int, per_host: int = 8, **more: object) -> list[Rank]:
-    """Give the ranks of a job, so many to a host."""
+    """Return the ranks of a job, with a number of ranks per host."""
     return [Rank(rank, n, host=f"node{rank // per_host}", **more) for rank in range(n)]  # type: ignore[arg-type]

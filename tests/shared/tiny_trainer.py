@@ -1,4 +1,4 @@
-"""A Hugging Face Trainer that takes no time: a perceptron, some numbers, no hub."""
+"""A fast Hugging Face Trainer: a perceptron, some numbers, no hub."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Numbers(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 def make_trainer(folder: Path, *callbacks: Any, steps: int = 12, length: int = 400, **settings: Any) -> Trainer:
-    """Make one for the CPU that saves, logs and evaluates nothing unless asked."""
+    """Create one for the CPU that by default saves, logs and evaluates nothing."""
     torch.manual_seed(0)
     quiet = {"save_strategy": "no", "logging_strategy": "no", "report_to": [], "disable_tqdm": True, "use_cpu": True}
     arguments = TrainingArguments(

@@ -1,6 +1,7 @@
 /*
- * A clock that stands still until a test moves it: preloaded, it makes times of a thread exact, however busy the machine is.
- * Only CLOCK_MONOTONIC of threads that have moved it; all others have the real one.
+ * A clock that only advances when a test moves it: preloaded, it makes times of a thread exact on a
+ * busy machine. It replaces CLOCK_MONOTONIC of threads that have moved it; others have the real
+ * one.
  */
 #include <stdint.h>
 #include <sys/syscall.h>

@@ -115,7 +115,7 @@ static void read_script(void)
         fclose(file);
 }
 
-static __thread uint64_t called_ns; /* the moment of the call that is under way, which is also that of its values */
+static __thread uint64_t called_ns; /* time of the current call, and of its values */
 
 static void burn(uint64_t us)
 {
@@ -124,7 +124,7 @@ static void burn(uint64_t us)
         ;
 }
 
-/* Every function begins here: 0, or the error that the script has for it. */
+/* Called first in every function: 0, or the scripted error. */
 static int call(const char *name, const gpu *g)
 {
     int code = 0, hangs = 0;
@@ -320,7 +320,7 @@ static unsigned busy_samples(unsigned long long last_us, unsigned most, struct s
     return n;
 }
 
-/* Neighbours change places, and each comes again at the end. */
+/* Swap neighbors, and repeat each at the end. */
 static unsigned shuffle(unsigned n, unsigned most, struct sample *out)
 {
     const unsigned n_twice = 2 * n <= most ? n : most - n;
@@ -340,7 +340,7 @@ static unsigned power_samples(unsigned long long last_us, unsigned most, struct 
         before_ns = clock_ns(CLOCK_MONOTONIC);
         real_ns = clock_ns(CLOCK_REALTIME);
         after_ns = clock_ns(CLOCK_MONOTONIC);
-    } while (after_ns - before_ns > 1000000); /* something came in between */
+    } while (after_ns - before_ns > 1000000); /* interrupted */
     const unsigned long long real_us = real_ns / 1000;
     const uint64_t behind_ns = real_ns - before_ns;
     const int is_wrong = ++script.ring_calls >= script.ring_from;
@@ -437,7 +437,7 @@ EXPORT int nvmlGpmSampleGet(gpu *g, unsigned long long *sample)
     return call("GpmSampleGet", g);
 }
 
-/* Half of the SMs, a quarter of the warps, ... of how busy it is; 2 for an id that it does not know. */
+/* Utilization times one half for SMs, one quarter for warps, ...; 2 for an unknown id. */
 EXPORT int nvmlGpmMetricsGet(struct gpm_metrics *m);
 EXPORT int nvmlGpmMetricsGet(struct gpm_metrics *m)
 {

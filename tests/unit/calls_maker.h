@@ -1,4 +1,4 @@
-/* Blocks CALLS made by hand, entry by entry, sound or not: for tests of their reader. */
+/* Hand-made CALLS blocks, valid or not, for tests of their reader. */
 #ifndef MAREY_TEST_CALLS_MAKER_H
 #define MAREY_TEST_CALLS_MAKER_H
 
@@ -16,7 +16,7 @@ static inline void calls_number(struct marey__buf *block, uint64_t number)
     } while (number != 0);
 }
 
-/* A tag and what `fields` says: n a number (int), r a double, t a text. */
+/* A tag and `fields`: n an int, r a double, t a string. */
 static inline void calls_entry(struct marey__buf *block, char tag, const char *fields, ...)
 {
     va_list args;

@@ -20,7 +20,7 @@ struct calls_view {
 void calls_view_read(struct calls_view *view, const char *path);
 /* The log of a recording with one process. */
 void calls_view_recording(struct calls_view *view, const char *recording);
-/* The number of the node on a path of functions, 0 for none. */
+/* The number of the node for a path of functions, 0 for none. */
 uint64_t calls_view_find(const struct calls_view *view, const char *path);
 
 #endif

@@ -27,7 +27,7 @@ static inline marey_status get_made(const struct marey__diff_side *side, size_t 
     return MAREY_OK;
 }
 
-/* One row of `n` numbers, lent. Returns the value's place. */
+/* One row of `n` borrowed numbers. Returns the value's index. */
 static inline size_t add_made(struct made_side *made, const char *name, enum marey_dtype dtype,
                               const void *data, int64_t n)
 {
@@ -55,7 +55,7 @@ static inline size_t add_floats(struct made_side *made, const char *name, const 
     return add_made(made, name, MAREY_F32, data, n);
 }
 
-/* Give a value its digest, or a digest by number. */
+/* Set a value's digest, or a digest derived from a number. */
 static inline void set_digest(struct made_side *made, size_t i, uint8_t number)
 {
     made->digests[i] = (struct marey_digest){{number}};

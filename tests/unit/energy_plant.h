@@ -1,4 +1,4 @@
-/* Recordings of planted power: what tests of energy share. Times are seconds, from which logs get nanoseconds. */
+/* Recordings with planted power, for tests of energy. Times are seconds; logs have nanoseconds. */
 #ifndef MAREY_TEST_ENERGY_PLANT_H
 #define MAREY_TEST_ENERGY_PLANT_H
 
@@ -8,7 +8,7 @@
 #include "scratch.h"
 #include <marey/report.h>
 
-/* Power at a moment, and the energy since 0. */
+/* Power at a time, and the energy since 0. */
 struct curve {
     double (*power)(double t);
     double (*energy)(double t);
@@ -20,9 +20,9 @@ struct plant {
     uint32_t next_site, sequence[2];
 };
 
-/* `pairs`: texts of the process besides, NULL behind the last; NULL: none. */
+/* `pairs`: additional properties of the process, NULL-terminated; NULL: none. */
 void plant_begin(struct plant *plant, const char *const *pairs);
-/* The site of a quantity of a device, made at the first call for it. */
+/* The site of a quantity of a device, created on first use. */
 uint32_t plant_site(struct plant *plant, const char *device, const char *quantity);
 void plant_reading(struct plant *plant, uint32_t site, double t, double value);
 /* Power at `hz` from `from` to `to`, and the counter each `step` seconds, at the end too (0: none). */
@@ -34,7 +34,7 @@ void plant_counter(struct plant *plant, const char *device, const struct curve *
 void plant_words(struct plant *plant, uint32_t lane);
 void plant_range(struct plant *plant, double from, double to, uint32_t site);
 void plant_epoch(struct plant *plant, double at, uint64_t number, bool begins);
-/* Write the log into `folder` as `name`.klog, and begin anew. */
+/* Write the log to `folder` as `name`.klog, and reset. */
 void plant_finish(struct plant *plant, const char *folder, const char *name);
 
 /* ---- looking into tables ---- */
@@ -47,7 +47,7 @@ struct marey_cell cell_in(marey_report *report, const char *table, size_t row, c
 double number_in(marey_report *report, const char *table, size_t row, const char *column);
 const char *text_in(marey_report *report, const char *table, size_t row, const char *column);
 size_t rows_in(marey_report *report, const char *table);
-/* The row whose `column` is this text. */
+/* The row with this string in `column`. */
 size_t row_named(marey_report *report, const char *table, const char *column, const char *text);
 /* A note that has `part` in it. */
 bool has_note(marey_report *report, const char *part);

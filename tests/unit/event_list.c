@@ -6,7 +6,7 @@
 
 enum { MAX_LANES = 4096, MAX_DEPTH = 1000 };
 
-/* What has begun on a lane, or GPU work whose details may follow. */
+/* An open range of a lane, or GPU activity whose details may follow. */
 struct pending {
     uint64_t begin, end;
     uint32_t site;

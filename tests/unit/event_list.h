@@ -1,6 +1,6 @@
 /*
- * A recording as lines of text, one for each process, lane and event, with everything that is recorded of it. Uses the
- * public headers alone, so that a program of the command line's tests can print it as well.
+ * A recording as lines of text, one per process, lane and event, with all recorded data. Uses only
+ * public headers, so that a program of the command line's tests can print it as well.
  */
 #ifndef MAREY_TEST_EVENT_LIST_H
 #define MAREY_TEST_EVENT_LIST_H

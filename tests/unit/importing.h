@@ -9,17 +9,17 @@
 extern struct marey_import_options import_wants;
 
 /*
- * Read `len` bytes as a file "a.file", handed over in pieces of `cut` bytes (0: whole). MAREY_OK gives a recording, which
- * the caller closes.
+ * Read `len` bytes as a file "a.file", in pieces of `cut` bytes (0: at once). On MAREY_OK the
+ * caller closes the recording.
  */
 marey_status import_bytes(const struct marey__import_format *format, const void *bytes, size_t len,
                           size_t cut, marey_recording **out);
-/* The same for a text that must be fine. */
+/* The same for a string that must be valid. */
 marey_recording *import_text(const struct marey__import_format *format, const char *text);
 
 /* Its summary, closing the recording; destroy it. */
 marey_report *summary_of(marey_recording *recording);
-/* A row of the ranges: its count, total and self, which must be as given. */
+/* Check count, total and self of a row of the ranges. */
 void expect_range(marey_report *summary, const char *name, uint64_t count, uint64_t total_ns,
                   uint64_t self_ns);
 void expect_no_range(marey_report *summary, const char *name);

@@ -1,5 +1,5 @@
 /*
- * Logs made by hand, block by block, for tests of the reader and of what stands on it.
+ * Hand-made logs, block by block, for tests of the reader and the analyses.
  */
 #ifndef MAREY_TEST_LOG_MAKER_H
 #define MAREY_TEST_LOG_MAKER_H
@@ -52,13 +52,13 @@ void log_repeat(struct log_maker *log, uint64_t tick, uint64_t n_calls);
 /* GPU work of a stream's lane, from `tick` on for `duration` ticks. */
 void log_work(struct log_maker *log, uint64_t tick, uint32_t site, enum marey_work_kind kind,
               uint64_t duration, uint64_t correlation, uint64_t bytes);
-/* What was launched, given, communicated by the range begun last, or by the work before. */
+/* Launch, arguments and communication of the innermost range, or of the preceding GPU activity. */
 void log_launch(struct log_maker *log, uint64_t tick, uint64_t correlation);
 void log_arguments(struct log_maker *log, uint64_t tick, const char *text);
 void log_communication(struct log_maker *log, uint64_t tick, const struct marey_communication *what);
 void log_flow(struct log_maker *log, uint64_t tick, uint32_t site, uint64_t id,
               enum marey_flow_end end);
-/* Write them as a block: packed as the writer does, or bare. Returns its offset. */
+/* Write them as a block, compressed like the writer's or not. Returns its offset. */
 size_t log_put_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
 size_t log_put_bare_words(struct log_maker *log, uint32_t lane, uint32_t sequence);
 

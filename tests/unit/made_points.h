@@ -1,4 +1,4 @@
-/* Scaling reports made of given points, for those who draw them. */
+/* Scaling reports with given points, for tests of charts. */
 #ifndef MAREY_TESTS_MADE_POINTS_H
 #define MAREY_TESTS_MADE_POINTS_H
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the program says of itself: CPython's version, 0x030d00 for 3.13.0, or 0. */
+/* The program's CPython version, 0x030d00 for 3.13.0, or 0. */
 static unsigned version_of(const char *path)
 {
     char line[64] = "";

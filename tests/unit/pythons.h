@@ -13,8 +13,8 @@ struct python {
     unsigned version; /* 0x030d00 is 3.13.0 */
 };
 /*
- * Every CPython 3.10 or later here: those that pyenv keeps, the system's, and those that MAREY_TEST_PYTHONS names with colons
- * between. How many.
+ * Every installed CPython 3.10 or later: pyenv's, the system's, and those in the colon-separated
+ * MAREY_TEST_PYTHONS. Returns their number.
  */
 size_t pythons_find(struct python *out, size_t cap);
 

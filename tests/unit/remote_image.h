@@ -1,6 +1,7 @@
 /*
- * Memory of a process in a file, as much of it as was read: for tests of readers without the process, and for their
- * mutations. A file is: "pyimage1", where _PyRuntime stands, the version, then pieces: address, length (4 bytes), bytes.
+ * The memory that was read of a process, in a file, for tests without the process and for fuzzing.
+ * A file is: "pyimage1", the address of _PyRuntime, the version, then pieces: address, length (4
+ * bytes), bytes.
  */
 #ifndef MAREY_TEST_REMOTE_IMAGE_H
 #define MAREY_TEST_REMOTE_IMAGE_H
@@ -26,7 +27,7 @@ static inline int image_by_address(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* The bytes are lent; false when they are none, with nothing to free. */
+/* Borrows the bytes. Returns false if they are invalid, with nothing to free. */
 static inline bool image_parse(const uint8_t *bytes, size_t len, struct image *out)
 {
     size_t at = 20, cap = 0;
@@ -80,7 +81,7 @@ static inline struct marey__remote_memory image_memory(struct image *image)
     return (struct marey__remote_memory){image_read_spans, image};
 }
 
-/* All that a user of remote.h would ask for, as text: what tests compare and fuzzing exercises. */
+/* All queries of remote.h as text, for comparison in tests and for fuzzing. */
 static inline void image_tell(struct marey__remote *remote, struct marey__buf *out)
 {
     enum { INTERPRETERS = 8, THREADS = 64, FRAMES = 256 };

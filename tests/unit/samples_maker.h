@@ -1,4 +1,5 @@
-/* Logs of a sampler, written by core/sampler/store from what a test says was seen: for tests of all that reads them. */
+/* Logs of a sampler, written by core/sampler/store from given samples, for tests of their readers.
+ * */
 #ifndef MAREY_TEST_SAMPLES_MAKER_H
 #define MAREY_TEST_SAMPLES_MAKER_H
 
@@ -31,7 +32,7 @@ void samples_begin(struct samples_maker *m);
 /* A round of process 1. */
 void samples_round(struct samples_maker *m, uint64_t at_us, size_t n,
                    const struct marey_samples_seen *seen);
-/* Write what there is, as once a second. */
+/* Write pending samples, like the sampler each second. */
 void samples_write(struct samples_maker *m);
 void samples_end(struct samples_maker *m, const char *how);
 /* As if the sampler were killed now; as if the disk were full from now on. */

@@ -1,4 +1,4 @@
-/* Measured runs for tests of scaling, and the tables that come of them. */
+/* Measured runs for tests of scaling, and their tables. */
 #ifndef MAREY_TEST_SCALING_MAKER_H
 #define MAREY_TEST_SCALING_MAKER_H
 
@@ -14,7 +14,7 @@
 #include "base/internal.h"
 #include "scaling_runs.h"
 
-/* A run of which nothing is known but how many workers it had; the caller fills in the rest. */
+/* A run with a number of workers; the caller fills in the rest. */
 static inline struct marey__scaling_run run_with(const char *strategy, uint32_t workers)
 {
     struct marey__scaling_run run = marey__scaling_run_unknown("a run");

@@ -1,4 +1,4 @@
-/* Counting what a recording holds, for tests of what writes it. */
+/* Counts the events of a recording, for tests of writers. */
 #include "scratch.h"
 
 struct count {

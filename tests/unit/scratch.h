@@ -1,4 +1,4 @@
-/* A folder of a test's own, and the two headers that cmocka wants before itself. */
+/* A temporary folder for a test, and the two headers that cmocka requires before its own. */
 #ifndef MAREY_TEST_SCRATCH_H
 #define MAREY_TEST_SCRATCH_H
 
@@ -45,7 +45,7 @@ static inline int scratch_teardown(void **state)
 
 #define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
-/* Words of the kinds asked for in all logs of a recording; -1 when it cannot be read. */
+/* The number of words of these kinds in all logs of a recording; -1 if it cannot be read. */
 int64_t scratch_count(const char *path, uint32_t kind);
 
 #endif

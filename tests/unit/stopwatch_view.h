@@ -1,4 +1,5 @@
-/* What the tests of the stopwatch share: short ways to measure, numbers from its tables, a sink that listens. */
+/* Shared by the tests of the stopwatch: short helpers to measure, numbers from its tables, a
+ * message sink. */
 #ifndef MAREY_TEST_STOPWATCH_VIEW_H
 #define MAREY_TEST_STOPWATCH_VIEW_H
 
@@ -49,7 +50,7 @@ static inline size_t n_rows(const char *name)
     return n;
 }
 
-/* A number of the row of `name`; -1 when there is no such row, NAN for nothing. */
+/* A number of the row of `name`; -1 without such a row, NAN for null. */
 static inline double value(const char *which, const char *name, const char *column)
 {
     marey_table *const table = table_of(which);
@@ -103,7 +104,7 @@ static inline void hear(void *ctx, const char *sentence)
     snprintf(heard->text + len, sizeof heard->text - len, "%s\n", sentence);
 }
 
-/* Misuse is told to stderr; tests that make some listen to it. */
+/* Misuse prints to stderr; tests capture it. */
 static inline int quiet_setup(void **state)
 {
     static struct heard nobody;

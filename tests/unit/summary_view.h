@@ -1,4 +1,4 @@
-/* What tests ask of a summary's tables; see table_view.h. */
+/* Queries of a summary's tables; see table_view.h. */
 #ifndef MAREY_TEST_SUMMARY_VIEW_H
 #define MAREY_TEST_SUMMARY_VIEW_H
 

@@ -1,4 +1,4 @@
-/* What tests ask of tables. A table, column or row that is not there fails the test. */
+/* Queries of tables. A missing table, column or row fails the test. */
 #ifndef MAREY_TEST_TABLE_VIEW_H
 #define MAREY_TEST_TABLE_VIEW_H
 
@@ -27,7 +27,7 @@ static inline uint64_t table_number(const marey_table *table, size_t row, const 
     return cell.as.u64;
 }
 
-/* The first row that has `text` in that column. */
+/* The first row with `text` in that column. */
 static inline size_t table_row(const marey_table *table, const char *column, const char *text)
 {
     for (size_t row = 0; row < marey_table_n_rows(table); row++)

@@ -194,7 +194,7 @@ static void what_comes_before_a_mistake_is_kept(void **state)
     marey_report_destroy(summary);
 }
 
-/* A file that is cut anywhere, or comes in pieces, gives what it has, or a sentence. */
+/* A file that is truncated anywhere, or read in pieces, gives its data, or an error message. */
 static void cut_files_do_no_harm(void **state)
 {
     const char text[] = MOJO "\x02\x05\x00"

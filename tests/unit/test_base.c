@@ -70,7 +70,7 @@ static void what_does_not_fit_is_cut_between_characters(void **state)
     assert_int_equal(marey_text_escape("abc\x1bxy", 6, into, sizeof into), 9);
     assert_string_equal(into, "abc\\x1b");
     assert_int_equal(marey_text_escape("abcd\x1bxy", 7, into, sizeof into), 10);
-    assert_string_equal(into, "abcd"); /* nor anything behind what was cut */
+    assert_string_equal(into, "abcd"); /* nor anything after the cut */
     assert_int_equal(marey_text_escape("abc", 3, NULL, 0), 3);
     assert_int_equal(marey_text_escape("abc", 3, into, 1), 3);
     assert_string_equal(into, "");
@@ -206,7 +206,7 @@ static void text_is_appended_as_far_as_it_fits(void **state)
     assert_int_equal(len, 7);
 }
 
-/* Numbers with random keys, some changed, some taken out: the lowest comes first, whatever was done before. */
+/* Numbers with random keys, some changed, some removed: the lowest always comes first. */
 static void a_heap_gives_the_lowest_key_first(void **state)
 {
     (void)state;

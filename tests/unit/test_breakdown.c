@@ -1,4 +1,4 @@
-/* A breakdown as a whole: from logs to tables, text and JSON. */
+/* The breakdown from logs to tables, text and JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static bool has_warning(marey_report *b, const char *part)
     return false;
 }
 
-/* Of one row, in the order in which one thinks of them. */
+/* Values of one row, in their usual order. */
 struct numbers {
     uint64_t span, compute, comm_total, exposed_comm, hidden_comm, mem_total, exposed_mem, idle;
 };
@@ -418,7 +418,7 @@ static void of_a_process_without_gpu_a_range_is_its_time(void **state)
     marey_report_destroy(b);
 }
 
-/* ---- no answer ---- */
+/* ---- errors ---- */
 
 static void expect_failure(struct log_maker *log, const char *setting, marey_status want,
                            const char *part)

@@ -1,4 +1,5 @@
-/* A breakdown says why: idle times add up to those of the devices in either window, ranks' collectives are compared. */
+/* Reasons of idle time add up to the idle time of devices in both windows; collectives of ranks are
+ * compared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include "codec/internal.h"
 
-/* ---- all that a source gives ---- */
+/* ---- the bytes of a source ---- */
 
 struct taken {
     struct marey__buf bytes;
@@ -49,7 +49,7 @@ static void expect_bytes(const struct taken *taken, const void *bytes, size_t le
         assert_memory_equal(taken->bytes.data, bytes, len);
 }
 
-/* ---- gzip by hand: blocks that are stored as they are ---- */
+/* ---- hand-made gzip: stored blocks ---- */
 
 static uint32_t crc32_of(const uint8_t *bytes, size_t len)
 {
@@ -296,7 +296,7 @@ static void a_real_file_is_unpacked(void **state)
     marey__buf_fini(&packed);
 }
 
-/* Cut anywhere, the bytes until there are handed out, and it is told. */
+/* Truncated anywhere, the bytes before are returned, and the damage is reported. */
 static void gzip_that_is_cut_off_gives_what_it_has(void **state)
 {
     (void)state;
@@ -318,7 +318,8 @@ static void gzip_that_is_cut_off_gives_what_it_has(void **state)
     marey__buf_fini(&packed);
 }
 
-/* Whatever byte is wrong: it is told, unless it means nothing, as the name in the header, and all bytes are there. */
+/* Any wrong byte is reported, unless it is irrelevant, like the name in the header, and all bytes
+ * are correct. */
 static void gzip_that_is_damaged_says_so(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Call profiles: trees, sums, budgets, threads, what is written. Times are handed in, so that all figures are known. */
+/* Call profiles: trees, sums, budgets, threads, output. Times are arguments, so all figures are
+ * known. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -279,7 +280,7 @@ static void clocks_tell_time(void **state)
     }
 }
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
 static void write_file(struct marey_calls *calls, const char *path, marey_status expected)
 {

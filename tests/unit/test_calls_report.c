@@ -486,7 +486,7 @@ static void a_block_that_does_not_say_whose_it_is_is_damage(void **state)
     log_close(recording);
 }
 
-/* ---- what cannot be ---- */
+/* ---- invalid input ---- */
 
 static void nothing_recorded_is_told(void **state)
 {
@@ -544,7 +544,7 @@ static void exports_survive_a_lack_of_memory(void **state)
     log_close(recording);
 }
 
-/* What is written into a pipe, as text. */
+/* The text written to a pipe. */
 static void export_text(marey_recording *recording, const char *format, char *text, size_t size)
 {
     int ends[2];

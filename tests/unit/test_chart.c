@@ -1,4 +1,4 @@
-/* Pictures as SVG: where values lie, what is labelled, what is escaped. */
+/* SVG charts: positions of values, labels, escaping. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Kineto and Chrome traces, read as recordings: what becomes of each kind of event, and of what is wrong. */
+/* Kineto and Chrome traces, read as recordings: the result of each kind of event, and of errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -622,7 +622,7 @@ static void nesting_is_no_danger(void **state)
     free(got);
 }
 
-/* Cut after any byte, what came before is there, or there is a sentence. */
+/* Truncated after any byte, earlier events are read, or there is an error message. */
 static void a_file_may_end_anywhere(void **state)
 {
     (void)state;

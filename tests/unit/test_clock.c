@@ -1,4 +1,4 @@
-/* clock: ticks that run, moments that hold them together. */
+/* clock: running ticks, and clock samples. */
 #include "scratch.h"
 
 static void the_monotonic_clock_can_be_asked_for(void **state)

@@ -1,4 +1,5 @@
-/* Collectives over ranks: planted waits, transfers and skews are found again; what cannot be matched is told. */
+/* Collectives over ranks: planted waits, transfers and skews are found; unmatched calls are
+ * reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

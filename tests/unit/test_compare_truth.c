@@ -1,6 +1,6 @@
 /*
- * Comparisons of made-up series whose answer is known: how often is a difference seen where there is none, does the
- * interval hold the truth, how often is a true difference found? Seeds are fixed: a run today is a run tomorrow.
+ * Comparisons of simulated series with known answers: rates of false alarms, coverage of intervals,
+ * rates of detection. Seeds are fixed, so results are reproducible.
  *
  *     test_compare_truth              the tests
  *     test_compare_truth --table N    the table of docs/internals/compare.md from N comparisons for each cell
@@ -150,7 +150,7 @@ static struct tally repeat(const struct experiment *e, size_t n)
     return tally;
 }
 
-/* ---- what must hold ---- */
+/* ---- guarantees ---- */
 
 static const struct experiment designs[] = {
     {REPEATS, 0, 5, 200, 0, 0.03, 0.005}, {REPEATS, 0, 10, 200, 0, 0.03, 0.005},

@@ -1,4 +1,4 @@
-/* The bytes of dumps as they are written: names, headers, lists of numbers, manifests. */
+/* The bytes of written dumps: names, headers, lists of numbers, manifests. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Deflate streams and base64: what is packed is found again by a reader written from RFC 1951 alone. */
+/* Deflate streams and base64, decompressed by an independent reader written from RFC 1951. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

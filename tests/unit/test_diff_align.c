@@ -1,4 +1,4 @@
-/* Which values of two steps are taken for the same one. */
+/* Matching values of two steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

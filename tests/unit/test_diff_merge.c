@@ -1,4 +1,4 @@
-/* Ranks put together: pieces, copies, parts of sums. */
+/* Merging ranks: shards, replicas, partial sums. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* doctor: readers of what the kernel and other programs say, children that crash and hang, findings that are told. */
+/* doctor: readers of output of the kernel and other programs, crashing and hanging children,
+ * findings. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>

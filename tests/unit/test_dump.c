@@ -235,7 +235,7 @@ static void values_that_are_none_are_refused(void **state)
     assert_int_equal(marey_dump_pending(MAREY_DUMP_TENSORS), 0);
 }
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
 static void a_tensor_is_written_as_it_was_when_it_was_added(void **state)
 {
@@ -569,7 +569,7 @@ static void a_step_that_comes_again_replaces_the_one_before(void **state)
     assert_has("step-00000000.jsonl", "{\"end\":true,\"tensors\":1,\"values\":1,");
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 static void pictures_are_files_with_what_accvlab_says_of_them(void **state)
 {

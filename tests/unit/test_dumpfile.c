@@ -1,4 +1,4 @@
-/* Dumps read back: both layouts, single files, what a dead program left, and what is damaged. */
+/* Reading dumps: both layouts, single files, dumps of killed programs, damaged dumps. */
 #include <float.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -436,7 +436,7 @@ static void json_that_is_not_as_the_manifest_says_is_refused(void **state)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- rejected input ---- */
 
 static void put_npy(const struct scratch *s, const char *name, const char *header, size_t n_data)
 {

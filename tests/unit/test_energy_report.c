@@ -1,4 +1,5 @@
-/* Whose joules they are: ranges, ranks, devices, runs; what is too short; what a report says of them. */
+/* Attribution of joules to ranges, ranks, devices, runs; windows that are too short; text of the
+ * report. */
 #include "energy_plant.h"
 
 static double constant_power(double t)

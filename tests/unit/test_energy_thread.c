@@ -1,4 +1,5 @@
-/* energy: counters that misbehave, lists of devices, zones of RAPL, whose turn it is, and the thread with a stand-in NVML. */
+/* energy: faulty counters, lists of devices, RAPL zones, the lock, and the thread with a fake NVML.
+ * */
 #include <sys/wait.h>
 
 #include "instrument/energy/internal.h"

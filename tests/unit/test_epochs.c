@@ -1,4 +1,4 @@
-/* Epochs over ranks: what each is made of, which count, who is slowest, what is cut off. */
+/* Epochs over ranks: their phases, which ones count, the slowest rank, truncated ones. */
 #include <fcntl.h>
 #include <math.h>
 
@@ -111,7 +111,7 @@ static double real(marey_report *report, const char *name, size_t row, const cha
     return cell(report, name, row, column).as.f64;
 }
 
-/* ---- what an epoch is made of ---- */
+/* ---- parts of an epoch ---- */
 
 static void phases_and_other_add_up_to_the_epoch(void **state)
 {
@@ -276,7 +276,7 @@ static void runs_are_not_mixed(void **state)
     marey_report_destroy(report);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing data ---- */
 
 static void an_epoch_that_was_not_ended_does_not_count(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Exports, from logs built by hand: each test says which words a process left and what the file
- * must hold. One tick is one nanosecond and tick 0 is ORIGIN, so that times can be read off.
+ * Exports of hand-made logs: each test has the words of a process and the expected file. One tick
+ * is one nanosecond and tick 0 is ORIGIN, so times are easy to read.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -172,7 +172,7 @@ static void expect_in(const struct exported *out, const char *text)
         fail_msg("no %s in\n%s", text, out->text);
 }
 
-/* ---- the walk, seen through CSV ---- */
+/* ---- the walk, through CSV ---- */
 
 static void ranges_nest_and_have_depths(void **state)
 {
@@ -557,7 +557,7 @@ static void perfetto_is_a_row_of_packets(void **state)
     test_free(out.text);
 }
 
-/* ---- what may go wrong ---- */
+/* ---- errors ---- */
 
 static void perfetto_has_a_text_for_a_payload_that_is_no_number(void **state)
 {

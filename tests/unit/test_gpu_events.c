@@ -1,4 +1,4 @@
-/* Spans on the GPU, by a stand-in for CUDA's driver (tests/nvtx/cuda_driver.c), whose clock the test sets. */
+/* GPU intervals, with a fake CUDA driver (tests/nvtx/cuda_driver.c), whose clock the test sets. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>

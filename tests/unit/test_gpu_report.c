@@ -131,7 +131,7 @@ static void put_program(struct log_maker *log)
     log_put_words(log, 2, 0);
 }
 
-/* ---- what must hold ---- */
+/* ---- results ---- */
 
 static void every_nanosecond_of_a_device_is_busy_waiting_or_idle(void **state)
 {

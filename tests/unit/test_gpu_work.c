@@ -1,4 +1,4 @@
-/* GPU work in the summary: kernels by name, ranges by what they launched, lanes that are no threads. */
+/* GPU activity in the summary: kernels by name, ranges by launched activity, lanes of streams. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -157,7 +157,7 @@ static void a_gap_on_a_stream_cuts_no_range(void **state)
     marey_report_destroy(summary);
 }
 
-/* ---- who launched it ---- */
+/* ---- launches ---- */
 
 /* outer { inner { launches 1 and 2 } launches 3 } leaf { launches 4 } */
 static void put_launches(struct log_maker *log)

@@ -1,4 +1,4 @@
-/* Why devices are idle, against a count of each microsecond of random logs by the definitions alone. */
+/* Reasons of idle time, against an independent count of each microsecond of random logs. */
 #include "idle_fixture.h"
 
 enum { LENGTH = 600, MAX_RANGES = 400, MAX_WORK = 40, N_WINDOWS = 3 };

@@ -1,4 +1,4 @@
-/* image: tensors as pictures, what is drawn into them, PNG there and back. */
+/* image: tensors as images, drawings in them, writing and reading PNG. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

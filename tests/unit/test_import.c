@@ -1,4 +1,4 @@
-/* Files and folders of other tools: which of them, whose rank, and what a failure leaves. */
+/* Files and folders of other tools: selection, ranks, and cleanup after failures. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

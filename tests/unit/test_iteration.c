@@ -1,4 +1,4 @@
-/* The count of iterations, its driver, epochs and phases, and what is written of them. */
+/* The count of iterations, its driver, epochs and phases, and their records. */
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -264,7 +264,7 @@ static void odd_samples_count_as_unknown(void **state)
         assert_int_equal(r.words[i][3], 0);
 }
 
-/* ---- who works by iterations ---- */
+/* ---- subscribers ---- */
 
 static struct marey__iteration_event last;
 static int n_finished, n_warmups;

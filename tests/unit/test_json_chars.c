@@ -1,4 +1,5 @@
-/* Characters looked for many at a time, against the same one by one, on random texts. Built twice: with and without SIMD. */
+/* Vectorized search for characters, against a simple loop, on random strings. Built with and
+ * without SIMD. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

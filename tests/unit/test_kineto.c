@@ -1,6 +1,6 @@
 /*
- * The export in Kineto's words, from logs built by hand: what operators, phases, steps and calls of CUDA become, and what
- * a window leaves out. One tick is one nanosecond, and tick 0 is 0.
+ * The Kineto export of hand-made logs: operators, phases, steps and CUDA calls, and the limits of a
+ * window. One tick is one nanosecond, and tick 0 is 0.
  */
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* lane: a thread's place to write: what it holds when it is full, interrupted, set aside or without memory. */
+/* lane: a thread's buffer when it is full, interrupted, set aside or out of memory. */
 #include <signal.h>
 
 #include "scratch.h"

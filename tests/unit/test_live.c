@@ -1,4 +1,4 @@
-/* The last seconds of what a sampler sees: shares, threads, ranks, and when nothing moves. */
+/* The last seconds of a sampler: shares, threads, ranks, and stalls. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

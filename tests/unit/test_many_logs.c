@@ -1,4 +1,5 @@
-/* What makes reports over many logs quick and small changes no answer: the loop for what is usual, shared tables of sites. */
+/* Optimizations for reports over many logs do not change results: the fast loop, shared tables of
+ * sites. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "read/internal.h"
 #include <marey/report.h>
 
-/* ---- the loop for what is usual ---- */
+/* ---- the fast loop ---- */
 
 enum { N_WORDS = 3000, N_SITES = 12 };
 

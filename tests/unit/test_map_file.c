@@ -1,4 +1,5 @@
-/* Files of others in memory: one that is cut while it is read has zeros where it ended, and kills nobody. */
+/* Mapped foreign files: if one is truncated while it is read, missing bytes are zeros, without a
+ * crash. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>

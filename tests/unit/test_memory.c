@@ -1,4 +1,4 @@
-/* Memory as an instrument: the tables of the hook, the choice of samples, what the kernel tells. */
+/* The memory instrument: tables of the hooks, selection of samples, the kernel's figures. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,7 +157,7 @@ static void the_default_interval_doubles_where_too_many_are_told(void **state)
     assert_int_equal(marey__memory_interval(), 2 * MAREY__MEMORY_INTERVAL);
 }
 
-/* ---- what the kernel tells ---- */
+/* ---- the kernel's figures ---- */
 
 static void files_of_the_kernel_are_read(void **state)
 {

@@ -1,4 +1,5 @@
-/* CUPTI's records of CUDA memory: blocks by address, who asked for them, each allocation failed once. */
+/* CUPTI's records of CUDA memory: blocks by address, allocation sites, each allocation failing
+ * once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The report of memory: growth, and what it reads of other tools' bytes. */
+/* The memory report: growth, and reading files of other tools. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Memory timelines of traces: blocks, roles, phases, categories, peaks, and the files that are made of them. */
+/* Memory timelines of traces: blocks, roles, phases, categories, peaks, and output files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* libmarey-mpi's text of ranks: short, in order, the same for the same group. */
+/* libmarey-mpi's list of ranks: short, in order, equal for equal groups. */
 #include "scratch.h"
 
 #include "mpi_internal.h"

@@ -1,4 +1,4 @@
-/* libmarey-nvtx's names: what of them varies, what stands for too many of them, wide characters. */
+/* libmarey-nvtx's names: variable parts, the limit on names, wide characters. */
 #include "scratch.h"
 
 #include "inject.h"

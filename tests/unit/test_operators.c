@@ -1,4 +1,4 @@
-/* The table of operators: who is within whom, what belongs to whom, formulas, and the order of rows. */
+/* The table of operators: nesting, attribution, formulas, and the order of rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "analyze/operators/internal.h"
 
-/* ---- traces in a few words ---- */
+/* ---- short traces ---- */
 
 /* An operator on thread 1 of `ns` and a duration, with more arguments behind "External id". */
 #define OP(name, begin, duration, id, more)                                                        \

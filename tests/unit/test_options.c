@@ -1,4 +1,4 @@
-/* options: what MAREY_OPTIONS may say, and the sentence when it says something else. */
+/* options: valid MAREY_OPTIONS, and messages for invalid ones. */
 #include "scratch.h"
 #include "switchboard/internal.h"
 

@@ -1,4 +1,4 @@
-/* pack: words survive the way to bytes and back, and a chunk's words end where they should. */
+/* pack: words survive compression and decompression, and a chunk's words end at the right place. */
 #include <zstd.h>
 
 #include "read/internal.h"

@@ -1,4 +1,5 @@
-/* The page as a file: whole, safe, and never half written without a word. tests/cli/test_page.py decodes what is in it. */
+/* The page as a file: complete, safe, and errors for partial writes. tests/cli/test_page.py decodes
+ * its content. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +55,7 @@ static void put_events(struct log_maker *log)
     log_put_words(log, 1, 0);
 }
 
-/* The page in a file without a name; the caller closes it. */
+/* The page in an unnamed file; the caller closes it. */
 static marey_status write_page(marey_recording *recording, const struct marey_page_options *options,
                                int *fd)
 {
@@ -115,7 +116,7 @@ static void a_recording_without_events_has_a_page(void **state)
     log_close(recording);
 }
 
-/* An empty template is what a build without Node.js has. */
+/* A build without Node.js has an empty template. */
 static void a_build_without_node_says_how_to_get_pages(void **state)
 {
     (void)state;

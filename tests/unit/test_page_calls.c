@@ -1,4 +1,5 @@
-/* Calls on pages: in a report's where they were profiled, alone, and against others. tests/cli/test_page.py decodes pages. */
+/* Calls on pages: in a report's page, separately, and in comparisons. tests/cli/test_page.py
+ * decodes pages. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

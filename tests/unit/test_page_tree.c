@@ -1,4 +1,5 @@
-/* A call tree that is too long for a page: the heaviest stay, and nothing of the rest's time is lost. */
+/* A call tree that is too long for a page: the heaviest nodes are kept, and the time of the others
+ * is preserved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A summary in parts: whoever reads which logs, and whoever is joined with whom, the answer is that of one reader. */
+/* Partial summaries: any distribution of logs and any merge order give the result of one reader. */
 #include <stdio.h>
 #include <sys/stat.h>
 

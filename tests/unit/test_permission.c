@@ -1,4 +1,4 @@
-/* core/sampler/remote/permission.c: the sentence names what is in the way and what to type. */
+/* core/sampler/remote/permission.c: the message names the obstacle and the command to type. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* pool: where it lies, how it grows, and that its addresses outlive it. */
+/* pool: its location, its growth, and that its addresses remain mapped. */
 #include <sys/stat.h>
 
 #include "scratch.h"

@@ -11,7 +11,7 @@
 #include "log_maker.h"
 #include "present/draw/internal.h"
 
-/* ---- what was written ---- */
+/* ---- output ---- */
 
 static char *written;
 static size_t written_len;

@@ -1,4 +1,4 @@
-/* Profiles of Python: marshal in all its forms, and the tree that is made of functions and their callers. */
+/* Python profiles: all forms of marshal, and the tree derived from functions and their callers. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* queue: bounded, in order, nothing lost or doubled whoever puts and takes. */
+/* queue: bounded, in order, nothing lost or duplicated with any putters and takers. */
 #include <sched.h>
 
 #include "scratch.h"

@@ -92,7 +92,7 @@ static void async_ranges_have_handles_of_their_own(void **state)
     assert_int_equal(scratch_count(s->path, MAREY_KIND_RECORD), 4);
 }
 
-/* What was told of communication, and how many ranges were open at that moment. */
+/* Recorded communication, and the number of open ranges at that time. */
 static struct marey_communication told[4];
 static int n_reported, n_open_then[4];
 

@@ -1,4 +1,4 @@
-/* Ranks held against one another: what is usual, who is far from it, in what, on which machine. */
+/* Comparing ranks: typical times, outliers, their ranges, their machines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -173,7 +173,7 @@ static void the_spread_is_told_by_medians(void **state)
     marey_report_destroy(summary);
 }
 
-/* ---- what must not be taken for one ---- */
+/* ---- no false outliers ---- */
 
 static struct times noisy(uint32_t rank, uint64_t i)
 {

@@ -1,4 +1,4 @@
-/* The reader: logs made by hand, sound and unsound. */
+/* The reader: hand-made logs, valid and invalid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "log_maker.h"
 #include "read/internal.h"
 
-/* What a visit saw. */
+/* Results of a visit. */
 struct seen {
     struct {
         uint64_t ns;
@@ -72,7 +72,7 @@ static int teardown(void **state)
 
 static struct seen seen;
 
-/* ---- what a log says ---- */
+/* ---- properties of a log ---- */
 
 static void a_log_tells_about_its_process(void **state)
 {
@@ -382,7 +382,7 @@ static void a_lying_length_costs_its_block(void **state)
     log_close(recording);
 }
 
-/* However many bytes are left, reading gives whole blocks or a clear refusal. */
+/* With any number of remaining bytes, reading gives complete blocks or a clear error. */
 static void a_log_cut_anywhere_gives_what_is_whole(void **state)
 {
     struct log_maker *log = *state;
@@ -561,7 +561,7 @@ static void small_logs_are_read_once(void **state)
     assert_true(64 * marey__log_file_most_kept(64) <= 32 << 20);
 }
 
-/* ---- a pool that nobody has finalized ---- */
+/* ---- an unfinalized pool ---- */
 
 static void put_chunk(char *pool, size_t slot, uint32_t state, uint32_t lane, uint32_t sequence)
 {

@@ -1,4 +1,5 @@
-/* core/sampler/remote against the Pythons of this machine: what is read from outside is what the program itself says. */
+/* core/sampler/remote with the Pythons of this machine: data read from outside matches the
+ * program's output. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -216,7 +217,7 @@ static void every_interpreter_is_walked(void **state)
     assert_true(n_pythons == 0 || n_tried > 0);
 }
 
-/* ---- who holds the lock, whether garbage is collected ---- */
+/* ---- the holder of the GIL, garbage collection ---- */
 
 /* A task with a name, one with a number, one with letters that are no ASCII, each asleep in its coroutine. */
 static void tasks_have_their_names_where_python_tells(void **state)
@@ -306,7 +307,7 @@ static void lock_and_collector_are_seen(void **state)
     }
 }
 
-/* ---- code that comes and goes, and code of all sizes ---- */
+/* ---- short-lived code, and code of all sizes ---- */
 
 /* Each line on its input makes a new function where the last one was freed; it says so and waits in it. */
 static const char churning[] = "import os\n"

@@ -1,4 +1,4 @@
-/* Rules: patterns, what the ones that come with marey make of names, rules of one's own, files that are none. */
+/* Rules: patterns, results of the built-in rules, custom rules, invalid files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void a_pattern_with_stars_is_the_whole(void **state)
     assert_false(fits("?", ""));
 }
 
-/* What makes other matchers take for ever. */
+/* Patterns with exponential time in other matchers. */
 static void a_hostile_pattern_costs_little(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void a_hostile_pattern_costs_little(void **state)
     assert_false(fits("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text));
 }
 
-/* ---- the rules that come with marey ---- */
+/* ---- built-in rules ---- */
 
 static uint8_t class_of(const struct marey__rules *rules, const char *name, uint8_t kind,
                         const char *rule)

@@ -1,4 +1,5 @@
-/* core/sampler against the Pythons of this machine: what rounds say is what the programs do; nothing stays stopped. */
+/* core/sampler with the Pythons of this machine: rounds match the programs; no thread stays
+ * stopped. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -30,7 +31,7 @@ static bool is_of_a_kind(size_t i)
     return i + 1 == n_pythons || pythons[i].minor == 10 || pythons[i].minor == 11;
 }
 
-/* ---- what rounds said ---- */
+/* ---- results of rounds ---- */
 
 enum { TEXT_MAX = 2048 };
 struct tally {

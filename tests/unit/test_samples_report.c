@@ -1,4 +1,4 @@
-/* The report of samples: sums by frames, owners and waits; which samples count; what it says about itself. */
+/* The report of samples: sums by frames, owners and waits; selection of samples; its audit. */
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>

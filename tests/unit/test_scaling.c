@@ -1,4 +1,4 @@
-/* Scaling: which runs belong together, what is compared with what, and what is said of it. */
+/* Scaling: grouping of runs, comparisons, and messages. */
 #include <stdlib.h>
 
 #include "scaling_maker.h"
@@ -492,7 +492,7 @@ static void energy_of_the_whole_run_serves_and_is_said(void **state)
     marey_report_destroy(scaling);
 }
 
-/* ---- all of it ---- */
+/* ---- complete reports ---- */
 
 static void fill(struct marey__scaling_runs *runs, bool is_reversed)
 {

@@ -1,4 +1,4 @@
-/* What is said and drawn of given points. */
+/* Texts and charts of given points. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -177,7 +177,7 @@ static void the_page_escapes_names_and_has_every_picture_once(void **state)
     free(text);
 }
 
-/* ---- pictures ---- */
+/* ---- charts ---- */
 
 static void pictures_by_unknown_names_or_without_data_are_errors(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Scaling against the truth: runs made by a known law are told with its parameters, intervals hold what they promise.
- * All chance has fixed seeds: what passes once passes always.
+ * Scaling with known answers: runs simulated by a law give its parameters, and intervals have their
+ * coverage. Seeds are fixed, so results are reproducible.
  */
 #include "analyze/scaling/internal.h"
 #include "scaling_maker.h"

@@ -1,4 +1,4 @@
-/* side_lane: lanes that are no thread's: what they hold comes back with its own times, also after a kill. */
+/* side_lane: lanes that do not belong to a thread: events keep their times, also after a kill. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -21,7 +21,7 @@ static void put(struct marey__lane *lane, uint64_t tick, uint64_t number)
     assert_true(marey__side_lane_put(lane, tick, MAREY_RECORD_GPU, words, MAREY__COUNT_OF(words)));
 }
 
-/* What a visit of the stream's lane found. */
+/* Results of a visit of the stream's lane. */
 struct seen {
     uint64_t n, n_wrong, last_ns;
     bool is_stream;

@@ -1,4 +1,4 @@
-/* The sink: whatever order events come in, what is read back is what was put. */
+/* The sink: events in any order are read back as they were put. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "import/internal.h"
 #include "read/internal.h"
 
-/* ---- what is read back: ranges, work and points, each with its time, in a form that can be sorted ---- */
+/* ---- events read back: ranges, GPU activity and points with times, in a sortable form ---- */
 
 struct fact {
     uint64_t begin, end;
@@ -111,7 +111,7 @@ static void end(struct reading *reading, const struct marey_batch *batch, uint64
     fact->end = marey_batch_ns(batch, word);
 }
 
-/* What a detail belongs to: the range begun last on this lane, or the work before it. */
+/* The owner of a detail: the innermost range of this lane, or the preceding GPU activity. */
 static size_t latest(const struct reading *reading)
 {
     return reading->facts->n - 1;
@@ -308,7 +308,7 @@ static struct marey__sink_event random_event(uint64_t span, const uint32_t *site
 
 static const char *const names[] = {"forward", "backward", "step", "load", "loss"};
 
-/* What the event should be read back as. */
+/* The expected form of the event. */
 static struct fact expected_fact(const struct marey__sink_event *event, const uint32_t *sites,
                                  const int64_t *tids)
 {

@@ -1,4 +1,4 @@
-/* The sink, moment by moment: how slices become begins and ends, what it does at its limits, and when things fail. */
+/* The sink in detail: conversion of slices to begins and ends, limits, and failures. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -493,7 +493,7 @@ static void a_reader_gets_iterations_in_order_among_all_lanes(void **state)
     marey_recording_close(recording);
 }
 
-/* ---- who it is ---- */
+/* ---- identity ---- */
 
 static void a_process_is_who_the_file_says(void **state)
 {

@@ -230,7 +230,7 @@ static void a_deep_stack_unwinds_into_order(void **state)
     expect(f, "PRAGMA integrity_check", "ok\n");
 }
 
-/* ---- what is missing ---- */
+/* ---- missing data ---- */
 
 static void a_loss_cuts_ranges_off(void **state)
 {

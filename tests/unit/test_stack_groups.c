@@ -1,4 +1,4 @@
-/* Equal stacks of many ranks together: the majority, the outliers, and what is printed of them. */
+/* Groups of equal stacks of many ranks: the majority, the outliers, and their output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static marey_stack_groups *grouped(struct job *job)
     return groups;
 }
 
-/* What is printed; free it. */
+/* The output; the caller frees it. */
 static char *printed(struct job *job, bool is_json)
 {
     marey_stack_groups *groups = grouped(job);

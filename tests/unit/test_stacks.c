@@ -451,7 +451,7 @@ static void letters_are_dark_on_light_boxes(void **state)
     }
 }
 
-/* ---- all of them ---- */
+/* ---- all formats ---- */
 
 static void any_allocation_may_fail(void **state)
 {

@@ -1,4 +1,4 @@
-/* The steady part of a process: self times and phases in it, and shares of the run where there is none. */
+/* The steady part of a process: its self times and phases, and shares of the run without one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The stopwatch: what counts, what is told, nesting and overlap, tables and the report. */
+/* The stopwatch: counting, messages, nesting and overlap, tables and the report. */
 #include "stopwatch_view.h"
 
 /* ---- on and off ---- */
@@ -596,7 +596,7 @@ static void print_into(struct heard *out)
     free(text);
 }
 
-/* `part` stands in the report behind `*at`, which moves behind it. */
+/* The report contains `part` after `*at`, which advances past it. */
 static void expect(const char **at, const char *part)
 {
     const char *const found = strstr(*at, part);

@@ -1,4 +1,5 @@
-/* What the stopwatch measures besides time: waiting for the GPU, its own times (by a stand-in for the driver), usage. */
+/* The stopwatch's measurements besides wall time: waiting for the GPU, GPU times (with a fake
+ * driver), usage. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-"""A program that mostly waits for an answer from a socket; the other end answers late."""
+"""A program that mostly waits for a response from a socket with a slow peer."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""Functions of C that call back into Python, one after another: each call begins an evaluation of its own."""
+"""C functions that call back into Python: each call starts a separate evaluation loop."""
 
 import sys
 import time

@@ -1,6 +1,6 @@
-"""Functions that are compiled, called and thrown away all the time, so that their code's addresses are used again.
+"""Functions that are compiled, called and discarded continuously, so that addresses of code are reused.
 
-made_7 is always called by line 7 of its own text, made_8 by line 8, so a name with another's line is a wrong answer.
+made_7 is always called from line 7 of its source, made_8 from line 8, so other lines are errors.
 """
 
 import sys

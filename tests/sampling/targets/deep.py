@@ -29,7 +29,7 @@ def main(seconds, depth):
         down(depth, seconds)
         return
     sys.setrecursionlimit(depth + 1000)
-    # Before 3.11 each call of Python is one of C too.
+    # Before 3.11 each Python call is also a C call.
     threading.stack_size(64 << 20 if depth < 20000 else 1 << 30)
     thread = threading.Thread(target=down, args=(depth, seconds), name="deep")
     thread.start()

@@ -1,4 +1,4 @@
-"""Three functions that take known shares of the time, 70, 20 and 10 of 100 by default; prints what they took."""
+"""Three functions with known shares of time, 70, 20 and 10 % by default; prints their times."""
 
 import sys
 import time

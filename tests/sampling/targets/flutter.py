@@ -1,4 +1,4 @@
-"""Tasks of asyncio that take turns; each is two coroutines deep when it works."""
+"""Alternating asyncio tasks, each two coroutines deep when it runs."""
 
 import asyncio
 import sys

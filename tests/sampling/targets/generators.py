@@ -1,4 +1,4 @@
-"""Generators that hand on what others yield: their frames stand in heap objects, outside the thread's own stack."""
+"""Generators that delegate to others: their frames are in heap objects, outside the thread's stack."""
 
 import sys
 import time

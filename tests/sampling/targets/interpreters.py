@@ -1,4 +1,4 @@
-"""A second interpreter in a thread of its own, where the version has them; each computes."""
+"""A second interpreter in a separate thread, if supported; both compute."""
 
 import sys
 import threading
@@ -24,7 +24,7 @@ def second(end):
 
 def outside(end):
     while time.perf_counter() < end:
-        time.sleep(0.0005)  # to 3.11 an interpreter that computes does not hear another one ask for the lock
+        time.sleep(0.0005)  # up to 3.11 a computing interpreter does not notice another one's request for the lock
 
 
 def main(seconds):

@@ -1,4 +1,4 @@
-"""A job whose DataLoader has two workers, and whose time goes into what the workers do to each item.
+"""A job with two DataLoader workers, whose time is spent on processing items in the workers.
 
 loader.py SECONDS [N_WORKERS]
 """

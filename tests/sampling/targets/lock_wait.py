@@ -1,4 +1,4 @@
-"""A program whose main thread mostly waits for a lock that another thread gives back late."""
+"""A program whose main thread mostly waits for a lock that another thread holds."""
 
 import sys
 import threading

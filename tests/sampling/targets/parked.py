@@ -1,4 +1,4 @@
-"""Like a training: four threads of Python and N of C that wait, as those of OpenMP do: parked.py SECONDS N."""
+"""Like a training: four Python threads and N waiting C threads, like OpenMP's: parked.py SECONDS N."""
 
 import ctypes
 import sys

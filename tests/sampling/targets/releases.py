@@ -1,4 +1,4 @@
-"""Work that gives the interpreter up: sums of hashes in two threads beside one that computes: releases.py SECONDS."""
+"""Work that releases the GIL: hashing in two threads, with a third one computing: releases.py SECONDS."""
 
 import hashlib
 import sys

@@ -1,4 +1,4 @@
-"""A server of asyncio with two clients of its own, and a handler that computes where it should not."""
+"""An asyncio server with two clients, and a handler that blocks the event loop by computing."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""N children that work a little and wait a lot, as those of a DataLoader do: workers.py SECONDS N."""
+"""N children that mostly wait, like DataLoader workers: workers.py SECONDS N."""
 
 import os
 import sys
