@@ -100,7 +100,7 @@ static marey_status check_target(const char *into)
     closedir(dir);
     return n <= 2 ? MAREY_OK
                   : marey__fail(MAREY_EINVAL,
-                                "%s is there already and not empty; choose another name", into);
+                                "%s already exists and is not empty; choose another name", into);
 }
 
 /* Write to a temporary name beside the target, then rename: a directory of the final name is always complete. */
@@ -179,7 +179,7 @@ marey_status marey_import(const char *const *paths, size_t n, const char *into,
     MAREY_TRY(check_target(into));
     for (size_t i = 0; i < n; i++)
         if (access(paths[i], F_OK) == 0 && is_recording(paths[i]))
-            return marey__fail(MAREY_EINVAL, "%s is a recording already", paths[i]);
+            return marey__fail(MAREY_EINVAL, "%s is already a recording", paths[i]);
     marey_status status = marey__import_files_list(&files, paths, n, options->from);
     if (status == MAREY_OK)
         status = import_files(&files, into, options);

@@ -187,10 +187,10 @@ static marey_status fail_unknown(const struct marey__import_file *file, const ch
     const marey_status status =
         words.failed || begin.failed
             ? marey__no_memory()
-            : marey__fail(MAREY_EFORMAT,
-                          "%s is not a file that marey knows: it starts with %.*s; known are "
-                          "recordings, %.*s",
-                          path, (int)begin.len, begin.data, (int)words.len, words.data);
+            : marey__fail(
+                  MAREY_EFORMAT,
+                  "%s has an unknown format: it starts with %.*s; known are recordings, %.*s", path,
+                  (int)begin.len, begin.data, (int)words.len, words.data);
     return status;
 }
 
@@ -311,10 +311,11 @@ static marey_status add_folder(struct marey__import_files *files, const char *fo
     closedir(dir);
     MAREY_TRY(status);
     if (files->n == start)
-        return marey__fail(MAREY_EFORMAT,
-                           "%s is not a recording (no log and no meta.json is in it), and no file "
-                           "in it is a trace that marey knows",
-                           folder);
+        return marey__fail(
+            MAREY_EFORMAT,
+            "%s is not a recording (it has no log and no meta.json), and contains no "
+            "trace in a known format",
+            folder);
     keep_one_format(files, start);
     qsort(files->all + start, files->n - start, sizeof *files->all, by_name);
     return MAREY_OK;

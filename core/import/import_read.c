@@ -195,8 +195,8 @@ static void note_ranks(const struct marey__import_files *files, marey__sink_proc
 {
     const char *names[2] = {"", ""};
     if (files->is_numbered && files->all[0].rank == 0)
-        marey__sink_note(process, "No file says its rank: they are numbered in the order of their "
-                                  "names.");
+        marey__sink_note(
+            process, "No file records its rank: ranks are numbered in the order of file names.");
     for (size_t i = 0; i < files->n; i++) {
         const int32_t rank = files->all[i].rank;
         const size_t n =
@@ -204,10 +204,10 @@ static void note_ranks(const struct marey__import_files *files, marey__sink_proc
         if (n < 2 || names[0] != marey__base_name(files->all[i].path))
             continue; /* noted with the first of them */
         if (n == 2)
-            marey__sink_note(process, "%s and %s are both of rank %" PRId32 ".", names[0], names[1],
+            marey__sink_note(process, "%s and %s both have rank %" PRId32 ".", names[0], names[1],
                              rank);
         else
-            marey__sink_note(process, "%s, %s and %zu more are all of rank %" PRId32 ".", names[0],
+            marey__sink_note(process, "%s, %s and %zu more all have rank %" PRId32 ".", names[0],
                              names[1], n - 2, rank);
     }
 }

@@ -181,7 +181,7 @@ def test_a_folder_is_read_whole_and_no_deeper(marey, tmp_path):
 
 def test_lines_that_are_no_stacks_are_told(generate):
     done = generate("main (a.py:3) 5\nmain (b.py:4) 6\nmain (b.py:5) 7\nmain (b.py:6) 7\nno stack at all\n")
-    assert "left out 1 of 5 lines, which are not stacks; the first is line 5: no stack at all" in done.stderr
+    assert "left out 1 of 5 lines that are not stacks; the first is line 5: no stack at all" in done.stderr
     assert rows_of(done.stdout)[0]["proportion (n)"] == "28.00% (7)"
 
 

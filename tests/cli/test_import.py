@@ -122,7 +122,7 @@ def test_a_failed_import_leaves_nothing(marey_here, tmp_path):
 @pytest.mark.parametrize(
     "name, text, says",
     [
-        ("notes.md", "# Notes\n", 'notes.md is not a file that marey knows: it starts with "# Notes\\n"; known'),
+        ("notes.md", "# Notes\n", 'notes.md has an unknown format: it starts with "# Notes\\n"; known'),
         ("empty.json", "", "empty.json is empty"),
         ("none.json", '{"traceEvents": []}', "none.json"),
         ("cut.json.gz", None, "cut.json.gz"),
@@ -222,7 +222,7 @@ def test_files_without_a_rank_are_numbered(marey_here, tmp_path):
 def test_two_files_of_one_rank_are_told(marey_here, ranks):
     shutil.copy(RANK_0, ranks / "again.json.gz")
     done = marey_here("report", ranks)
-    assert "again.json.gz and sampled_rank-0.json.gz are both of rank 0." in done.stdout
+    assert "again.json.gz and sampled_rank-0.json.gz both have rank 0." in done.stdout
 
 
 def test_ranks_of_one_import_are_one_run(marey_here, ranks, tmp_path):

@@ -270,8 +270,8 @@ def test_a_directory_of_unrelated_files_is_one_sentence(marey, tmp_path):
         done = marey("report", folder, *option)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
-            f"marey: {folder} is not a recording (no log and no meta.json is in it), and no file in it is a trace "
-            "that marey knows\n"
+            f"marey: {folder} is not a recording (it has no log and no meta.json), and contains no trace "
+            "in a known format\n"
         )
     assert not os.path.exists(tmp_path / "x.html")
 

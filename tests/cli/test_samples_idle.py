@@ -238,7 +238,7 @@ def test_functions_are_compared_without_the_launcher(marey, sampled):
     sampled(LAUNCHER, "other.marey")
     names, notes = compared(marey)
     assert "<module> (loop.py)" in names and "monitor (main.py)" not in names
-    assert any("functions are without idle processes" in note and "--idle shows them" in note for note in notes)
+    assert any("functions exclude idle processes" in note and "--idle shows them" in note for note in notes)
     names, notes = compared(marey, "--idle")
     assert "monitor (main.py)" in names and not any("idle processes" in note for note in notes)
 

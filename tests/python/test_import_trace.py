@@ -64,7 +64,7 @@ def test_traces_are_compared(tmp_path):
 
 def test_mistakes_are_told(tmp_path):
     (tmp_path / "notes.md").write_text("# Notes\n")
-    with pytest.raises(marey.MareyError, match="not a file that marey knows"):
+    with pytest.raises(marey.MareyError, match="has an unknown format"):
         marey.load(tmp_path / "notes.md")
     with pytest.raises(ValueError, match="no format 'flac' to import"):
         marey.import_trace(RANKS[0], tmp_path / "x.marey", format="flac")

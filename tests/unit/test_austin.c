@@ -129,7 +129,7 @@ static void the_mode_full_has_three_numbers(void **state)
     (void)state;
     expect_range(summary, "f", 2, 2 * MS, 2 * MS);
     expect_warning(summary, "1 idle");
-    expect_warning(summary, "left out 1 lines, which are not samples; the first is at line 4");
+    expect_warning(summary, "left out 1 lines that are not samples; the first is at line 4");
     marey_report_destroy(summary);
 }
 
@@ -141,7 +141,7 @@ static void the_mode_memory_has_bytes(void **state)
     (void)state;
     expect_range(summary, "f", 2, 4096, 4096);
     expect_warning(summary, "bytes are shown as nanoseconds");
-    expect_warning(summary, "1 samples gave memory back");
+    expect_warning(summary, "1 samples released memory");
     marey_report_destroy(summary);
 }
 
@@ -178,7 +178,7 @@ static void keys_are_of_their_process(void **state)
     expect_range(summary, "main", 1, 10 * MS, 10 * MS);
     expect_range(summary, "step", 1, 10 * MS, 10 * MS);
     expect_range(summary, "(unknown)", 1, 10 * MS, 10 * MS);
-    expect_warning(summary, "left out 1 frames that were never defined");
+    expect_warning(summary, "left out 1 undefined frames");
     marey_report_destroy(summary);
 }
 

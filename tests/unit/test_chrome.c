@@ -217,7 +217,7 @@ static void odd_times_are_counted_and_told(void **state)
            "note 1 1 events of the trace have a negative time: left out.");
     expect(EVENTS("{\"ph\": \"P\", \"ts\": 1}, {\"ph\": \"T\", \"ts\": 1}, {\"ts\": 1}, {\"ph\": "
                   "5, \"ts\": 1}," GOOD),
-           "note 1 4 events are of a phase that says nothing here (5, P, T): left out.");
+           "note 1 4 events have an unsupported phase (5, P, T): left out.");
     expect(EVENTS("1, \"a\", [[{}]], null," GOOD),
            "note 1 4 entries of the trace are not events: left out.");
 }

@@ -145,7 +145,7 @@ static void a_difference_has_two_numbers_on_each_line(void **state)
     expect_range(summary, "a", 20, 200 * MS, 0);
     expect_range(summary, "b", 20, 200 * MS, 200 * MS);
     expect_no_range(summary, "c");
-    expect_warning(summary, "those after are taken");
+    expect_warning(summary, "the second is used");
     marey_report_destroy(summary);
 }
 
@@ -322,7 +322,7 @@ static void lines_that_are_none_are_told(void **state)
     expect_range(summary, "b", 1, 10 * MS, 10 * MS);
     expect_range(summary, "c", 2, 20 * MS, 20 * MS);
     expect_warning(summary,
-                   "left out 2 of 4 lines, which are not stacks; the first is line 2: no number");
+                   "left out 2 of 4 lines that are not stacks; the first is line 2: no number");
     marey_report_destroy(summary);
     /* Numbers that together are more than a clock has. */
     summary = summarise("a 4000000000000000000\nb 4000000000000000000\nc 5\n");

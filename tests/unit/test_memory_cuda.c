@@ -109,7 +109,7 @@ static void blocks_are_told_by_address_and_by_who_asked(void **state)
     assert_true(
         bytes_of(report, "stacks", row_of(report, "stacks", "where", "(no stack)"), "bytes") == 40);
     const struct marey_cell note = table_cell(marey_report_table(report, "notes"), 0, "text");
-    assert_non_null(strstr(note.as.text, "1 times that CUDA's memory"));
+    assert_non_null(strstr(note.as.text, "1 CUDA allocations or frees"));
     marey_report_destroy(report);
     log_close(recording);
 }

@@ -375,7 +375,7 @@ static void an_empty_recording_gives_a_picture_that_says_so(void **state)
 {
     struct fixture *f = *state;
     char *text = exported(f, "flamegraph", (struct wish){0});
-    expect_in(text, "No range was begun and ended here.");
+    expect_in(text, "No range has both a begin and an end.");
     expect_in(text, "</svg>");
     test_free(text);
     expect_lines(f, (struct wish){0}, "");

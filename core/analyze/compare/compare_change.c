@@ -33,7 +33,7 @@ static const double plain = 0.99;  /* and to treat it as certain */
 static const char reason_zero[] = "the median time is zero";
 static const char reason_few[] = "too few times; record more iterations, or repeat the run";
 static const char reason_dependent[] =
-    "one run on each side, and its times drift or depend on one another; repeat the runs";
+    "one run on each side, and its times drift or are correlated; repeat the runs";
 static const char reason_noisy[] = "too noisy to tell; repeat the runs, or record more iterations";
 static const char reason_drift[] = "times drift from run to run; run A and B in turns";
 

@@ -12,12 +12,12 @@ static const struct {
     size_t offset;
 } texts[] = {
     {"the host", offsetof(struct marey_process, host)},
-    {"the processor", offsetof(struct marey_process, cpu)},
-    {"the processors the program may use", offsetof(struct marey_process, cpus)},
+    {"the CPU", offsetof(struct marey_process, cpu)},
+    {"the set of CPU cores available to the program", offsetof(struct marey_process, cpus)},
     {"the frequency governor", offsetof(struct marey_process, governor)},
     {"the GPU", offsetof(struct marey_process, gpu)},
     {"the kernel", offsetof(struct marey_process, kernel)},
-    {"what it stands on", offsetof(struct marey_process, versions)},
+    {"the set of library versions", offsetof(struct marey_process, versions)},
     {"marey's version", offsetof(struct marey_process, version)},
     {"marey's clock", offsetof(struct marey_process, clock)},
 };
@@ -71,8 +71,8 @@ static void note_load(marey_table *warnings, const struct marey__comparison *c)
     if (a < 0 || b < 0 || fabs(a - b) < 1)
         return;
     marey__put_note(warnings,
-                    "the machine's load was %.1f at the start of A and %.1f of B: "
-                    "something else ran beside one of them",
+                    "the machine's load was %.1f at the start of A and %.1f at the start of B: "
+                    "another program ran during one of them",
                     a, b);
 }
 
@@ -82,13 +82,12 @@ static void note_runs(marey_table *warnings, const struct marey__comparison *c)
 {
     const size_t a = c->sides[MAREY__A].n, b = c->sides[MAREY__B].n;
     if (a == 1 && b == 1)
-        marey__put_note(warnings,
-                        "one run on each side: what differs from run to run is not in the "
-                        "intervals; 'marey run --repeat 5' records several");
+        marey__put_note(warnings, "one run on each side: the intervals do not include differences "
+                                  "between runs; 'marey run --repeat 5' records several");
     else if (a < 4 || b < 4)
         marey__put_note(warnings,
-                        "%zu and %zu runs are few: the intervals are wide; from 5 on each side "
-                        "they are dependable",
+                        "%zu and %zu runs are few: the intervals are wide; 5 or more on each side "
+                        "make them reliable",
                         a, b);
 }
 
@@ -112,8 +111,8 @@ static void note_order(marey_table *warnings, const struct marey__comparison *c)
         !(last_a < first_b || last_b < first_a))
         return;
     marey__put_note(warnings,
-                    "all runs of %s came before those of %s: a machine that got slower meanwhile "
-                    "looks like a change; run them in turns to be sure",
+                    "all runs of %s came before those of %s: a slowdown of the machine in between "
+                    "looks like a change; run them in turns to exclude that",
                     last_a < first_b ? "A" : "B", last_a < first_b ? "B" : "A");
 }
 
@@ -126,8 +125,8 @@ static void note_iterations(marey_table *warnings, const struct marey__compariso
     if (a == b)
         return;
     marey__put_note(warnings,
-                    "side %s counts iterations and side %s does not: times by iteration stand "
-                    "against times of single calls",
+                    "side %s counts iterations and side %s does not: times per iteration are "
+                    "compared with times of single calls",
                     a ? "A" : "B", a ? "B" : "A");
 }
 
@@ -137,13 +136,12 @@ static void note_sums(marey_table *warnings, const struct marey__comparison *c)
     if (!a && !b)
         return;
     if (a && b)
-        marey__put_note(warnings,
-                        "both sides are profiles, which have sums instead of single calls: "
-                        "what a region took in the whole run is compared");
+        marey__put_note(warnings, "both sides are profiles, which have sums instead of single "
+                                  "calls: total times per run are compared");
     else
         marey__put_note(warnings,
-                        "side %s is a profile, which has sums instead of single calls, and side "
-                        "%s is none: what a region took in a run stands against single times",
+                        "side %s is a profile, which has sums instead of single calls, and side %s "
+                        "is not: total times per run are compared with single times",
                         a ? "A" : "B", a ? "B" : "A");
 }
 
@@ -224,9 +222,9 @@ static void note_left_out(marey_table *warnings, const struct marey__comparison 
                      b = left_out_s(&c->sides[MAREY__B], kinds[k].offset);
         if (a <= 0 && b <= 0)
             continue;
-        marey__put_note(
-            warnings, "functions are without %s, %.3g s per run of A and %.3g s of B; %s shows them",
-            kinds[k].what, a, b, kinds[k].option);
+        marey__put_note(warnings,
+                        "functions exclude %s, %.3g s per run of A and %.3g s of B; %s shows them",
+                        kinds[k].what, a, b, kinds[k].option);
     }
 }
 

@@ -246,8 +246,8 @@ static marey_status read_process(struct reading *r)
         MAREY__TRY_MEMORY(take_span(r, &span));
     if (r->n_placeless != 0)
         marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
-                        "process %lld: %llu times that CUDA's memory was taken or given back are "
-                        "left out: the recording has no addresses of them",
+                        "process %lld: %llu CUDA allocations or frees are left out: the recording "
+                        "has no addresses for them",
                         (long long)r->process->pid, (unsigned long long)r->n_placeless);
     return r->n_operations == 0 || make_pools(r) ? MAREY_OK : marey__no_memory();
 }

@@ -246,25 +246,23 @@ static void describe_source(struct reading *r)
     pool->cost_ns = marey_batch_duration_ns(&clock, number_in(counts, "ticks="));
     if (!has_malloc && malloc_line != NULL && strncmp(malloc_line, "malloc=no: ", 11) == 0)
         marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
-                        "process %lld: malloc was not watched: %.*s", (long long)r->process->pid,
+                        "process %lld: malloc was not traced: %.*s", (long long)r->process->pid,
                         (int)strcspn(malloc_line + 11, "\n"), malloc_line + 11);
     if (pool->n_dropped + pool->n_unfollowed != 0)
-        marey__put_note(
-            r->report->tables[MAREY__MEMORY_NOTES],
-            "process %lld: %llu allocations or frees were not recorded, because more came than "
-            "could "
-            "be written (%llu) or followed (%llu): blocks may look alive that are not; give a "
-            "larger "
-            "--memory-sample",
-            (long long)r->process->pid, (unsigned long long)(pool->n_dropped + pool->n_unfollowed),
-            (unsigned long long)pool->n_dropped, (unsigned long long)pool->n_unfollowed);
+        marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
+                        "process %lld: %llu allocations or frees were not recorded, because there "
+                        "were too many to write (%llu) or to track (%llu): freed blocks may look "
+                        "alive; use a larger --memory-sample",
+                        (long long)r->process->pid,
+                        (unsigned long long)(pool->n_dropped + pool->n_unfollowed),
+                        (unsigned long long)pool->n_dropped, (unsigned long long)pool->n_unfollowed);
     if (r->process->lost_events != 0)
         marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
                         "process %lld lost %llu events: blocks whose free is among them look alive",
                         (long long)r->process->pid, (unsigned long long)r->process->lost_events);
     if (counts[0] == '\0')
         marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
-                        "process %lld did not end by itself: the last tenth of a second of its "
+                        "process %lld did not exit normally: the last tenth of a second of its "
                         "allocations is missing",
                         (long long)r->process->pid);
 }

@@ -72,7 +72,7 @@ static const struct marey_column live_columns[] = {WHOSE, NS("at_ns", "at"), BYT
 const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES] = {
     [MAREY__MEMORY_POOLS] = {"pools", TABLE(pool_columns), NULL,
                              "the peak of each process or device, and its source"},
-    [MAREY__MEMORY_PHASES] = {"phases", TABLE(phase_columns), NULL, "the most in each phase"},
+    [MAREY__MEMORY_PHASES] = {"phases", TABLE(phase_columns), NULL, "the maximum in each phase"},
     [MAREY__MEMORY_CATEGORIES] = {"categories", TABLE(category_columns), NULL,
                                   "live memory at the peak, by category"},
     [MAREY__MEMORY_MODULES] = {"modules", TABLE(module_columns), NULL,
@@ -82,7 +82,7 @@ const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES]
     [MAREY__MEMORY_GROWTH] = {"growth", TABLE(growth_columns), NULL,
                               "growth with each iteration, and suspected leaks"},
     [MAREY__MEMORY_FRAGMENTATION] = {"fragmentation", TABLE(fragmentation_columns), NULL,
-                                     "memory that torch holds and does not use at the end"},
+                                     "memory reserved by torch but unused at the end"},
     [MAREY__MEMORY_RESIDENT] = {"resident", TABLE(resident_columns), NULL,
                                 "resident memory over time"},
     [MAREY__MEMORY_LIVE] = {"live", TABLE(live_columns), NULL, "live memory over time"},

@@ -153,14 +153,14 @@ marey_status marey__memory_text(struct marey__answer *answer)
         enum marey__memory_table which;
         const char *title;
     } parts[] = {
-        {MAREY__MEMORY_PHASES, "the most in each phase"},
+        {MAREY__MEMORY_PHASES, "the maximum in each phase"},
         {MAREY__MEMORY_CATEGORIES, "alive at the peak, by category"},
         {MAREY__MEMORY_MODULES, "alive at the peak, by module"},
         {MAREY__MEMORY_STACKS,
          "alive at the peak, by where it was allocated, the innermost function first"},
         {MAREY__MEMORY_GROWTH, "growth"},
-        {MAREY__MEMORY_FRAGMENTATION, "what torch holds and does not use at the end; free memory "
-                                      "between blocks in use cannot go back to CUDA"},
+        {MAREY__MEMORY_FRAGMENTATION, "reserved by torch but unused at the end; free memory "
+                                      "between blocks in use cannot be returned to CUDA"},
         {MAREY__MEMORY_RESIDENT, "resident memory over time"},
         {MAREY__MEMORY_LIVE, "alive over time"},
     };

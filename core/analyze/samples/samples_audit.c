@@ -293,7 +293,7 @@ bool marey__samples_put_notes(struct marey__samples_report *report)
                             "counts are up to five seconds older.",
                             log->pid);
         else if (strcmp(log->end, "running") == 0)
-            marey__put_note(notes, "The sampler %" PRId64 " is still at work.", log->pid);
+            marey__put_note(notes, "The sampler %" PRId64 " is still running.", log->pid);
         if (s->counts.asked != 0 && s->counts.missed > s->counts.asked / 20)
             marey__put_note(
                 notes,

@@ -216,9 +216,8 @@ static marey_status join(struct marey__samples_chosen *c, struct marey__samples_
         return MAREY_OK;
     if (!has_log(set))
         return marey__fail(MAREY_EINVAL,
-                           "no process that was sampled has its own log, by which samples could "
-                           "be chosen for --%s: let the program record into the same directory, as "
-                           "marey run --sample does",
+                           "no sampled process has its own log, which --%s needs: record the "
+                           "program into the same directory, as marey run --sample does",
                            asked);
     if (filter->range != NULL)
         MAREY_TRY(join_range(c, set, filter->range));

@@ -136,9 +136,8 @@ static marey_status make_report(struct marey__samples_report *r, marey_recording
 {
     MAREY_TRY(marey__samples_open(&r->set, recordings, n));
     if (r->set.n_sources == 0 && r->set.n_imported == 0)
-        return marey__fail(MAREY_EFORMAT,
-                           "no sampler was at work in this recording; marey attach PID -o "
-                           "RUN.marey and marey run --sample make one");
+        return marey__fail(MAREY_EFORMAT, "this recording has no samples; 'marey attach PID -o "
+                                          "RUN.marey' and 'marey run --sample' record them");
     MAREY_TRY(marey__samples_choose(&r->set, &r->options.filter, false, &r->chosen));
     MAREY_TRY(marey__samples_sums_make(r));
     return make_tables(r);

@@ -11,9 +11,9 @@ enum { N_RESAMPLES = 2000 };
 static marey_status no_times(const struct marey__scaling *scaling)
 {
     if (scaling->options.measure != NULL)
-        return marey__fail(
-            MAREY_EFORMAT, "none of %zu runs has the time of an %s in it; ask for the other measure",
-            scaling->n_members, scaling->options.measure);
+        return marey__fail(MAREY_EFORMAT,
+                           "none of %zu runs has the time of an %s; select the other measure",
+                           scaling->n_members, scaling->options.measure);
     return marey__fail(MAREY_EFORMAT,
                        "none of %zu runs has the time of an epoch or of a step in it: "
                        "marey.TrainingMonitor, marey.epoch() and marey.iteration() record them",

@@ -41,8 +41,8 @@ static void find_too_good(struct marey__buf *text, const struct marey__scaling_s
         marey__text_share(text, speedup->value / points[i].ideal);
         marey__buf_printf(
             text,
-            "): with %u something holds the baseline back, as too little memory does, or "
-            "the runs do not do the same\n",
+            "): the baseline with %u is slowed down, for example by too little memory, "
+            "or the runs do different work\n",
             points[0].workers);
         return;
     }
@@ -101,7 +101,7 @@ static void find_usl(struct marey__buf *text, const struct marey__scaling_series
     else if (isfinite(fit->best.low))
         marey__buf_printf(text, " (%.0f at least)", fit->best.low);
     if (fit->best.value > last->workers)
-        marey__buf_printf(text, "; the most that was measured are %u", last->workers);
+        marey__buf_printf(text, "; at most %u were measured", last->workers);
     marey__buf_puts(text, "\n");
 }
 

@@ -194,7 +194,7 @@ static marey_status add_energy(const struct marey__scaling_reading *reading,
         add_said(rows, run, values);
     else if (n_ranks != 0 && n_ranks < run->workers)
         return marey__scaling_read_note(
-            reading, "%s: power is known of %zu of %u ranks, so that its energy is not.", run->name,
+            reading, "%s: power is known for %zu of %u ranks, so its energy is unknown.", run->name,
             n_ranks, (unsigned)run->workers);
     else if (rows->n[MAREY__MEASURE_POWER] != 0)
         add_power(rows, run, values);

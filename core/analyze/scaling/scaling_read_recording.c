@@ -308,10 +308,9 @@ static marey_status note_missing(const struct source *source, struct marey__scal
                                            "%s: %u of %u ranks are missing%s.", run->name,
                                            (unsigned)n_missing, (unsigned)run->workers, names.data));
     if (run->numbers.samples_per_epoch > 0 || run->numbers.batch > 0)
-        MAREY_TRY(marey__scaling_read_note(source->runs->reading,
-                                           "%s: ranks that are missing are taken to have as many "
-                                           "samples as the others.",
-                                           run->name));
+        MAREY_TRY(marey__scaling_read_note(
+            source->runs->reading,
+            "%s: missing ranks are assumed to have as many samples as the others.", run->name));
     run->numbers.samples_per_epoch *= (double)run->workers / n_ranks;
     run->numbers.batch *= (double)run->workers / n_ranks;
     return MAREY_OK;
@@ -332,8 +331,8 @@ static marey_status note_ends(const struct source *source, struct marey__scaling
     run->is_partial = n_running != 0 || n_open != 0;
     if (n_running == 0 || (source->runs->is_checked && marey_recording_n_logs(source->recording) > 1))
         return MAREY_OK;
-    return marey__scaling_read_note(
-        source->runs->reading, "%s is still being written; what is there so far counts.", run->name);
+    return marey__scaling_read_note(source->runs->reading,
+                                    "%s is still being written; its data so far counts.", run->name);
 }
 
 static marey_status add_identity(const struct source *source, struct marey__scaling_run *run)
@@ -512,7 +511,7 @@ static marey_status note_warnings(const struct runs *runs)
             MAREY_TRY(marey__scaling_read_note(runs->reading, "%s: %s", runs->path, text));
     if (n > MAX_WARNINGS)
         MAREY_TRY(marey__scaling_read_note(runs->reading,
-                                           "%s: %zu more such sentences are in `marey report`.",
+                                           "%s: %zu more warnings are in `marey report`.",
                                            runs->path, n - MAX_WARNINGS));
     return MAREY_OK;
 }
@@ -524,10 +523,10 @@ static marey_status note_groups(const struct runs *runs)
         n_repeated += runs->groups[i].repeat != 0;
     if (n_repeated == 0)
         return MAREY_OK;
-    return marey__scaling_read_note(runs->reading,
-                                    "%s: some ranks are there several times under one run id; each "
-                                    "time is taken as a separate run.",
-                                    runs->path);
+    return marey__scaling_read_note(
+        runs->reading,
+        "%s: some ranks occur several times under one run id; each is treated as a separate run.",
+        runs->path);
 }
 
 /* ---- all runs ---- */

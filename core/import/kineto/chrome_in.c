@@ -33,8 +33,7 @@ static void note_phases(const struct marey__chrome *chrome)
             marey__append(phases, sizeof phases, &len, "%s%c", len > 0 ? ", " : "", c);
     }
     if (n > 0)
-        marey__sink_note(chrome->main,
-                         "%" PRIu64 " events are of a phase that says nothing here (%s): left out.",
+        marey__sink_note(chrome->main, "%" PRIu64 " events have an unsupported phase (%s): left out.",
                          n, len > 0 ? phases : "none");
 }
 

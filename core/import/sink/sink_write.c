@@ -78,12 +78,11 @@ static marey_status write_end(struct marey__sink_log *log, const marey__sink_pro
     for (size_t i = 0; i < process->n_notes; i++)
         marey__texts_put(&pairs, MAREY__KEY_NOTE, process->notes[i]);
     put_count(&pairs, log->n_orphans, "ends without a begin in the trace: left out.");
-    put_count(&pairs, log->n_crowded, "ranges overlap more often than there are lanes: left out.");
+    put_count(&pairs, log->n_crowded, "ranges overlap on too many lanes: left out.");
     put_count(&pairs, process->n_other_names,
-              "times a name came after the first million, and is called (other names).");
+              "uses of names after the first million: shown as (other names).");
     put_count(&pairs, process->n_other_lanes,
-              "times a thread came after the first hundred thousand, and is shown as the last of "
-              "those.");
+              "uses of threads after the first hundred thousand: shown as the last of those.");
     put_count(&pairs, process->n_long_arguments,
               "events have arguments of more than 32 KiB: left out.");
     put_count(&pairs, process->n_misplaced, "events of a GPU stream are not GPU activity: left out.");

@@ -361,7 +361,7 @@ static marey_status read_once(struct reading *r, marey__byte_source *source)
 
 static void put_notes(const struct reading *r, bool is_bytes)
 {
-    static const char *const modes[] = {"wall time", "time on a processor",
+    static const char *const modes[] = {"wall time", "CPU time",
                                         "memory: bytes are shown as nanoseconds", "wall time"};
     const char *path = r->import->path;
     const struct marey__austin_mistakes *mistakes = &r->mistakes;
@@ -375,12 +375,12 @@ static void put_notes(const struct reading *r, bool is_bytes)
         marey__sink_note(first, "%s: %llu samples have no frames", path,
                          (unsigned long long)r->n_empty);
     if (r->n_freed != 0)
-        marey__sink_note(first, "%s: %llu samples gave memory back: they have no length", path,
+        marey__sink_note(first, "%s: %llu samples released memory and have no duration", path,
                          (unsigned long long)r->n_freed);
     if (mistakes->n_bad != 0)
         marey__sink_note(first, "%s: left out %llu %s; the first is at %s %llu", path,
                          (unsigned long long)mistakes->n_bad,
-                         is_bytes ? "frames that were never defined" : "lines, which are not samples",
+                         is_bytes ? "undefined frames" : "lines that are not samples",
                          is_bytes ? "byte" : "line", (unsigned long long)mistakes->first_bad);
     if (mistakes->ends != NULL)
         marey__sink_note(first, "%s cannot be read from byte %llu on: %s", path,

@@ -246,17 +246,15 @@ static void put_notes(const struct reading *r, uint64_t unit_ns)
     }
     if (r->is_difference)
         marey__sink_note(
-            first, "%s has two numbers for each stack, before and after: those after are taken",
-            path);
+            first, "%s has two numbers for each stack, before and after: the second is used", path);
     if (r->n_cut != 0)
-        marey__sink_note(first, "%s has more than %d paths: %llu stacks are cut off", path,
+        marey__sink_note(first, "%s has more than %d paths: %llu stacks are truncated", path,
                          MAREY__MAX_PATHS, (unsigned long long)r->n_cut);
     if (r->n_bad != 0)
-        marey__sink_note(first,
-                         "%s: left out %llu of %llu lines, which are not stacks; the first is line "
-                         "%llu: %s",
-                         path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
-                         (unsigned long long)r->first_bad, r->bad);
+        marey__sink_note(
+            first, "%s: left out %llu of %llu lines that are not stacks; the first is line %llu: %s",
+            path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
+            (unsigned long long)r->first_bad, r->bad);
     if (marey__bytes_damage(r->import->bytes) != NULL)
         marey__sink_note(first, "%s", marey__bytes_damage(r->import->bytes));
 }

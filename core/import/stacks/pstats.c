@@ -249,27 +249,26 @@ static void put_notes(const struct reading *r, marey__sink_process *process)
 {
     const char *path = r->import->path;
     const struct marey__profile *p = &r->profile;
-    marey__sink_note(
-        process,
-        "%s has sums over %llu %s and no times: they are laid out one after the other; "
-        "which path had how much is estimated from the callers of each function",
-        path, (unsigned long long)r->n_calls, r->is_sampled ? "samples" : "calls");
+    marey__sink_note(process,
+                     "%s has sums over %llu %s and no timestamps: they are laid out one after "
+                     "another; the times of paths are estimated from the callers of each function",
+                     path, (unsigned long long)r->n_calls, r->is_sampled ? "samples" : "calls");
     if (p->n_off != 0)
-        marey__sink_note(process,
-                         "%s: %zu functions call one another in circles, or are called from there: "
-                         "their totals are not those of the file, calls and self times are. The "
-                         "largest difference is %.3g s, of %.*s",
-                         path, p->n_off, p->most_off_ns / 1e9,
-                         (int)MAREY__MIN(r->frames.frames[p->most_off].name_len, (size_t)80),
-                         r->frames.frames[p->most_off].name);
+        marey__sink_note(
+            process,
+            "%s: %zu functions are recursive, or called from recursive ones: their calls and self "
+            "times match the file, their totals do not. The largest difference is %.3g s, for %.*s",
+            path, p->n_off, p->most_off_ns / 1e9,
+            (int)MAREY__MIN(r->frames.frames[p->most_off].name_len, (size_t)80),
+            r->frames.frames[p->most_off].name);
     if (p->n_folded != 0 && p->folded_ns > 0)
         marey__sink_note(process,
                          "%s: %llu paths were not followed further; %.3g s below them are shown "
                          "below the same functions elsewhere",
                          path, (unsigned long long)p->n_folded, p->folded_ns / 1e9);
     if (r->n_bad != 0)
-        marey__sink_note(process, "%s: left out %llu entries that are not as cProfile writes them",
-                         path, (unsigned long long)r->n_bad);
+        marey__sink_note(process, "%s: left out %llu invalid entries", path,
+                         (unsigned long long)r->n_bad);
 }
 
 static marey_status lay_out(struct reading *r)

@@ -404,9 +404,8 @@ static void put_header(struct marey__flame *f)
     marey__flame_text(f, MAREY__FLAME_PAD, 46, "n", &totals);
     marey__buf_printf(
         &f->buf, "<text id=\"details\" x=\"%d\" y=\"66\" class=\"n\">%s</text>\n", MAREY__FLAME_PAD,
-        f->e.has_baseline
-            ? "Width is total time now; colour is how the time in the box itself changed."
-            : "Width is total time. Where nothing stands below a box, it was busy itself.");
+        f->e.has_baseline ? "Width is the total time now; color shows the change of self time."
+                          : "Width is total time. A box without boxes below it is self time.");
     if (f->e.has_baseline)
         marey__flame_put_legend(f, MAREY__FLAME_HEADER);
     marey__buf_puts(&f->buf, "</g>\n");
@@ -417,24 +416,24 @@ static void put_header(struct marey__flame *f)
 static void put_left_out(const struct marey__flame *f, struct marey__buf *text)
 {
     if (marey__flame_total(f, MAREY__NEW) == 0)
-        marey__buf_puts(text, "No range was begun and ended here. ");
+        marey__buf_puts(text, "No range has both a begin and an end. ");
     if (f->n_narrow != 0) {
         marey__text_count_of(text, f->n_narrow, "path");
         marey__buf_printf(text, " narrower than %.2g pixels, together ", MAREY__FLAME_NARROWEST);
         marey__text_duration(text, (double)f->narrow_ns, NULL);
-        marey__buf_puts(text, ", left out; light grey marks them. ");
+        marey__buf_puts(text, ", left out; light gray marks them. ");
     }
     if (f->e.options.filter != NULL) {
         marey__buf_puts(text, "Only names that match ");
         marey__text_put(text, f->e.options.filter, strlen(f->e.options.filter), 40);
-        marey__buf_puts(text, "; the rest counts as time of what is around it. ");
+        marey__buf_puts(text, "; other ranges count as time of the range around them. ");
     }
     for (int side = MAREY__NEW; side <= MAREY__OLD; side++) {
         const uint64_t n_lost = f->e.stacks.lost_events[side];
         if (n_lost == 0)
             continue;
         marey__text_count_of(text, n_lost, "event");
-        marey__buf_puts(text, side == MAREY__NEW ? " lost: times are of what is there. "
+        marey__buf_puts(text, side == MAREY__NEW ? " lost: times do not include them. "
                                                  : " lost in the baseline. ");
     }
 }
