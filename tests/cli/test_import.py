@@ -143,7 +143,7 @@ def test_a_folder_without_traces_is_told(marey_here, tmp_path):
     done = marey_here("report", "notes")
     assert done.returncode == 2
     assert "is not a recording" in done.stderr
-    assert "no file in it is a trace" in done.stderr
+    assert "contains no trace" in done.stderr
 
 
 def test_a_format_can_be_taken_for_granted(marey_here, tmp_path):

@@ -142,7 +142,7 @@ def test_after_a_kill_nearly_all_is_there_and_the_rest_is_told(
     tables = report(marey, "run.marey")
     (leak,) = by_function(tables["stacks"], "planted_leak")
     assert leak["bytes"] == 1_000_000
-    assert any("did not end by itself" in note for note in tables["notes"])
+    assert any("did not exit normally" in note for note in tables["notes"])
 
 
 def test_a_full_disk_ends_the_recording_and_not_the_program(marey: Callable[..., Finished], allocate: Path) -> None:

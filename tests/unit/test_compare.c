@@ -408,7 +408,7 @@ static void machines_that_differ_are_told(void **state)
     assert_int_equal(compare_logs(&a, &b, &c), MAREY_OK);
     assert_true(warns_of(c, "the CPU is not the same in all runs: Old CPU and New CPU"));
     assert_true(warns_of(c, "8 and 16"));
-    assert_true(warns_of(c, "load was 0.1 at the start of A and 4.5 of B"));
+    assert_true(warns_of(c, "load was 0.1 at the start of A and 4.5 at the start of B"));
     assert_true(warns_of(c, "one run on each side"));
     assert_false(warns_of(c, "kernel"));
     assert_false(warns_of(c, "GPU"));

@@ -417,7 +417,7 @@ static void wrong_entries_are_left_out_and_told(void **state)
     assert_int_equal(import_bytes(&marey__import_pstats, BYTES(bytes), 0, &recording), MAREY_OK);
     marey_report *summary = summary_of(recording);
     expect_range(summary, "main", 1, 500000000, 500000000);
-    expect_warning(summary, "left out 3 entries");
+    expect_warning(summary, "left out 3 invalid entries");
     marey_report_destroy(summary);
 }
 

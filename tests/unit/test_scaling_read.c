@@ -361,7 +361,7 @@ static void power_of_some_ranks_is_no_energy(void **state)
                "2,0,gpu_power_W,3,100\n");
     struct marey__scaling_runs *runs = read_path(s, "m.csv");
     assert_true(isnan(runs->list[0].numbers.joules));
-    expect_note(runs, "power is known of 1 of 2 ranks");
+    expect_note(runs, "power is known for 1 of 2 ranks");
     runs_destroy(runs);
 }
 
