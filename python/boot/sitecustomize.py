@@ -112,7 +112,7 @@ def _boot():
     try:
         following = _find("sitecustomize", None)
         if following is not None:
-            _load(following)  # what it raises is reported by site, as it would be without us
+            _load(following)  # site reports its exceptions, as without marey
     finally:
         try:
             _start()

@@ -356,8 +356,8 @@ class Recording:
 
         "devices": how long each was busy, and waited for the host. "kernels": activity by name; "shapes": kernels by
         name, grid and block; "copies": bytes and bandwidth; "streams". "ranges": activity launched in each range, its
-        GPU time, launch time and queue time. "launch_bound": where GPUs wait for the host, with advice. "iterations":
-        the same by iteration. "gaps": the longest idle gaps. "warnings".
+        GPU time, launch time and queue time. "launch_bound": where GPUs wait for the host, with a verdict.
+        "iterations": the same by iteration. "gaps": the longest idle gaps. "warnings".
         """
         return self._report("gpu", filter=self._filter)[table]
 
