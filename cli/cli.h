@@ -125,11 +125,11 @@ struct cli_command {
 #define CLI_OPTIONS(table) .options = (table), .n_options = sizeof(table) / sizeof((table)[0])
 
 extern struct cli_command cli_command_breakdown, cli_command_report, cli_command_scale,
-    cli_command_compare, cli_command_diff;
+    cli_command_compare, cli_command_diff, cli_command_export;
 extern const struct cli_command cli_command_run, cli_command_attach, cli_command_top,
-    cli_command_stacks, cli_command_watch, cli_command_export, cli_command_artifacts,
-    cli_command_import, cli_command_dump, cli_command_doctor, cli_command_explain,
-    cli_command_completion, cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
+    cli_command_stacks, cli_command_watch, cli_command_artifacts, cli_command_import,
+    cli_command_dump, cli_command_doctor, cli_command_explain, cli_command_completion,
+    cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
     cli_command_generate_scalability_report;
 
 /* The inherited SIGPIPE disposition, which `marey run` passes to its program. In main.c. */

@@ -182,11 +182,40 @@ static void complete_line(int n, char *const *words)
 
 static const struct shell {
     const char *name, *script;
+    char between; /* extensions */
 } shells[] = {
-    {"bash", cli_completion_bash},
-    {"zsh", cli_completion_zsh},
-    {"fish", cli_completion_fish},
+    {"bash", cli_completion_bash, ' '},
+    {"zsh", cli_completion_zsh, '|'},
+    {"fish", cli_completion_fish, ','},
 };
+
+/* " gz json txt ": of files that are read like recordings, each once. */
+static void list_extensions(char *list, size_t size)
+{
+    const struct marey_import_format *format;
+    snprintf(list, size, " gz ");
+    for (size_t i = 0; (format = marey_import_format_at(i)) != NULL; i++) {
+        size_t len;
+        const char *at = format->extensions;
+        for (const char *word; (word = cli_next_word(&at, &len)) != NULL;) {
+            char padded[32];
+            snprintf(padded, sizeof padded, " %.*s ", (int)len - 1, word + 1);
+            if (strstr(list, padded) == NULL)
+                cli_append(list, size, "", padded + 1);
+        }
+    }
+}
+
+static void print_script(const struct shell *shell)
+{
+    char list[256];
+    const size_t before = strcspn(shell->script, "\1");
+    list_extensions(list, sizeof list);
+    list[strlen(list) - 1] = '\0';
+    for (char *c = list; *c != '\0'; c++)
+        *c = *c == ' ' ? shell->between : *c;
+    printf("%.*s%s%s", (int)before, shell->script, list + 1, shell->script + before + 1);
+}
 
 static int completion(int n_args, char **args)
 {
@@ -198,7 +227,7 @@ static int completion(int n_args, char **args)
         return cli_fail("completion needs the name of a shell: marey completion bash|zsh|fish");
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
         if (strcmp(shells[i].name, args[0]) == 0) {
-            fputs(shells[i].script, stdout);
+            print_script(&shells[i]);
             return CLI_FINE;
         }
     }

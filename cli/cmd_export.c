@@ -9,17 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include <marey/samples_report.h>
+#include "report_options.h"
 
 static struct {
-    const char *to, *output, *baseline, *from, *until, *launched_before;
-    bool split, quiet, calls, samples, idle, startup;
+    const char *to, *output, *baseline, *from, *until, *launched_before, *process;
+    bool split, quiet, calls, samples, startup;
 } given;
 
-static struct marey_samples_filter samples_filter; /* except `idle` */
-static struct marey_export_options wants;          /* partly set by options */
-static struct cli_recordings baseline;             /* empty without --baseline */
+static struct marey_export_options wants; /* partly set by options */
+static struct cli_recordings baseline;    /* empty without --baseline */
 
 static char format_choices[256];
 
@@ -39,21 +37,7 @@ static struct cli_option options[] = {
     {"calls", 0, CLI_FLAG, NULL, &given.calls,
      "the call profile instead of ranges: one box per path; the\n"
      "default if there are no ranges"},
-    {"samples", 0, CLI_FLAG, NULL, &given.samples,
-     "samples instead of ranges; in timelines beside them. The next\n"
-     "options imply it and select samples"},
-    {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &samples_filter.mode,
-     "samples: which threads (default: wall: main threads always,\n"
-     "others while on a CPU core)"},
-    {"idle", 0, CLI_FLAG, NULL, &given.idle, "samples: all threads always, and idle processes"},
-    {"range", 0, CLI_TEXT, "NAME", &samples_filter.range, "samples: while this range was open"},
-    {"iterations", 0, CLI_TEXT, "WHICH", &samples_filter.iterations,
-     "samples: during these iterations: slow, 7, 10..20"},
-    {"epochs", 0, CLI_TEXT, "WHICH", &samples_filter.epochs, "samples: of these epochs"},
-    {"phase", 0, CLI_TEXT, "NAME", &samples_filter.phase, "samples: of this phase"},
-    {"thread", 0, CLI_TEXT, "NAME", &samples_filter.thread, "samples: of threads of this name"},
-    {"rank", 0, CLI_TEXT, "R", &samples_filter.rank, "samples: of this rank"},
-    {"process", 0, CLI_TEXT, "PID|NAME", &samples_filter.process,
+    {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
      "only these processes: a PID, worker (of a data loader), worker0,\n"
      "main (all others), or part of the command"},
     {"startup", 0, CLI_FLAG, NULL, &given.startup,
@@ -67,6 +51,10 @@ static struct cli_option options[] = {
     {"about", 0, CLI_TEXT, "JSON", &wants.about,
      "an object to store under the key \"marey\", such as {\"rank\":0,\"step\":9}"},
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "print nothing on success"},
+    /* The settings that select samples follow. */
+    {"samples", 0, CLI_FLAG, NULL, &given.samples,
+     "samples instead of ranges; in timelines beside them. The next\n"
+     "options imply it and select samples"},
 };
 
 /* ---- options that only some formats take ---- */
@@ -155,6 +143,7 @@ static void prepare(void)
         wrap(helps[i]);
         option->help = helps[i];
     }
+    report_options_append_selecting(&cli_command_export, "samples");
 }
 
 /* False, with a message, if an option was given that the format does not accept. */
@@ -285,15 +274,6 @@ static bool parse_window(const struct cli_recordings *recordings)
         has_from ? "until" : "from", has_from ? given.until : given.from);
 }
 
-/* Whether samples were requested, or filtered. */
-static bool wants_samples(void)
-{
-    return given.samples || samples_filter.mode != NULL || given.idle ||
-           samples_filter.range != NULL || samples_filter.iterations != NULL ||
-           samples_filter.epochs != NULL || samples_filter.phase != NULL ||
-           samples_filter.thread != NULL || samples_filter.rank != NULL;
-}
-
 /* `what` ends with the option that includes it. */
 static void say_left_out(uint64_t ns, const char *what)
 {
@@ -307,8 +287,7 @@ static marey_status export_to(const struct cli_recordings *recordings,
                               const struct marey_export_format *format, int fd)
 {
     uint64_t startup_ns = 0, idle_ns = 0, n_too_deep = 0, n_unmatched = 0;
-    samples_filter.idle = given.idle;
-    wants.samples = wants_samples() ? &samples_filter : NULL;
+    wants.samples = given.samples ? report_options_settings(0) : NULL;
     wants.baseline = baseline.list;
     wants.n_baseline = baseline.n;
     wants.calls = given.calls;
@@ -399,17 +378,21 @@ static int export(int n_args, char **args)
         return cli_fail("%s", format->missing);
     if (!check_options(format))
         return CLI_BAD;
-    if (given.calls && wants_samples())
+    bool selects;
+    if (!report_options_check_selecting(&cli_command_export, "samples", &selects))
+        return CLI_BAD;
+    given.samples |= selects;
+    if (given.calls && given.samples)
         return cli_fail("calls and samples need separate files: remove --calls, or the options "
                         "that select samples");
     struct cli_recordings recordings CLI_FINALLY(cli_close) = {0};
     if (!(format->content == MAREY_EXPORT_EVENTS ? cli_open_whole : cli_open)(&recordings, args,
                                                                               n_args) ||
-        !cli_select_process(&recordings, samples_filter.process))
+        !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     /* Samples drawn by default are also those of the selected processes. */
     given.samples |=
-        samples_filter.process != NULL && !given.calls &&
+        given.process != NULL && !given.calls &&
         marey_report_is_there("samples", recordings.list, recordings.n) &&
         ((format->takes & MAREY_EXPORT_STARTUP) == 0 || first_event_ns(&recordings) == 0);
     if (!parse_window(&recordings) ||
@@ -436,7 +419,7 @@ static int export(int n_args, char **args)
     return status;
 }
 
-const struct cli_command cli_command_export = {
+struct cli_command cli_command_export = {
     .name = "export",
     .usage = "RUN.marey|TRACE|FOLDER... [--to FORMAT] [-o FILE]",
     .brief = "a timeline, a flame graph or a database",

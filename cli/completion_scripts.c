@@ -1,4 +1,4 @@
-/* The scripts of `marey completion`: how each shell uses the output of `marey completion words`. */
+/* Scripts of `marey completion`. \1 stands for the extensions of files that are imported. */
 #include "cli.h"
 
 /*
@@ -22,7 +22,7 @@ const char cli_completion_bash[] =
     "{\n"
     "    local ending\n"
     "    _marey_paths -d -X '!*.marey'\n"
-    "    for ending in klog json gz folded prof pstats; do\n"
+    "    for ending in klog \1; do\n"
     "        _marey_paths -f -X \"!*.$ending\"\n"
     "    done\n"
     "    ((${#COMPREPLY[@]})) || _marey_paths -d\n"
@@ -99,7 +99,7 @@ const char cli_completion_zsh[] =
     "    case $kind in\n"
     "    files) _files ;;\n"
     "    directories) _files -/ ;;\n"
-    "    recordings) _files -g '*.marey(-/) *.(klog|json|gz|folded|prof|pstats)(-.)' ;;\n"
+    "    recordings) _files -g '*.marey(-/) *.(klog|\1)(-.)' ;;\n"
     "    value) _message -r \"$before\" ;;\n"
     "    words)\n"
     "        keys=(${keys/=$'\\t'/:}) others=(${others/$'\\t'/:})\n"
@@ -137,7 +137,7 @@ const char cli_completion_fish[] =
     "            string replace -r '^' -- \"$before\" (__fish_complete_directories \"$rest\")\n"
     "        case 'recordings*'\n"
     "            set -l start (string unescape -- \"$rest\")\n"
-    "            set -l found $start*.marey/ $start*.{klog,json,gz,folded,prof,pstats}\n"
+    "            set -l found $start*.marey/ $start*.{klog,\1}\n"
     "            test (count $found) -gt 0; or set found $start*/\n"
     "            printf '%s\\n' \"$before\"$found\n"
     "        case 'program*'\n"

@@ -213,6 +213,35 @@ void report_options_prepend(struct cli_command *command)
     report_options_append(command, list, n);
 }
 
+static const struct cli_option *own_option(const struct cli_command *command, const char *name)
+{
+    for (size_t i = 0; i < command->n_options; i++)
+        if (command->options[i].kind < CLI_SETTING && strcmp(command->options[i].name, name) == 0)
+            return &command->options[i];
+    return NULL;
+}
+
+void report_options_append_selecting(struct cli_command *command, const char *name)
+{
+    const struct marey_analysis *const analysis = report_options_find(name);
+    const struct cli_option *const list = command->options;
+    const size_t n = command->n_options;
+    command->options = &pool[n_pool];
+    command->n_options = 0;
+    report_options_append(command, list, n);
+    for (size_t i = 0; i < analysis->n_settings; i++) {
+        struct marey_setting setting = analysis->settings[i];
+        if (!setting.selects || own_option(command, setting.name) != NULL)
+            continue;
+        add_setting(command, &setting, CLI_UNDER);
+        if (setting.alias == NULL)
+            continue;
+        add_setting(command, &setting, CLI_UNDER);
+        pool[n_pool - 1].name = setting.alias;
+        pool[n_pool - 1].help = "the same";
+    }
+}
+
 /* ---- from the command line ---- */
 
 static bool takes(const struct marey_analysis *analysis, const char *name)
@@ -399,6 +428,27 @@ bool report_options_add_python(const struct marey_analysis *analysis, struct cli
         cli_add_word(words, "--%s=%s", setting->name, value);
     }
     return words->n != 0;
+}
+
+bool report_options_check_selecting(const struct cli_command *command, const char *name, bool *selects)
+{
+    const struct marey_analysis *const analysis = report_options_find(name);
+    settings.n = 0;
+    *selects = false;
+    for (size_t i = 0; i < analysis->n_settings; i++) {
+        const struct marey_setting *const setting = &analysis->settings[i];
+        const struct cli_option *const of_command = own_option(command, setting->name);
+        const char *const value =
+            of_command != NULL ? cli_given(of_command) : setting_of(setting->name)->value;
+        if (!setting->selects || value == NULL)
+            continue;
+        *selects |= of_command == NULL;
+        if (!add_given(&settings, setting->name, value))
+            return false;
+    }
+    settings.list[settings.n] = NULL;
+    return marey_report_check(name, settings.list) == MAREY_OK ||
+           cli_refuse("%s", marey_last_error());
 }
 
 bool report_options_check(const char *analysis)

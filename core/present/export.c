@@ -132,8 +132,10 @@ static marey_status export_samples(marey_recording *const *recordings, size_t n,
     const bool is_beside = format->has_samples_beside && !marey__samples_are_all(recordings, n);
     marey_recording **const all MAREY__FREED = marey__calloc(n + 1, sizeof *all);
     marey_recording *laid = NULL;
+    struct marey__samples_filter filter;
     MAREY__TRY_MEMORY(all != NULL);
-    marey_status status = marey__samples_as_ranges(recordings, n, options->samples, is_beside, &laid);
+    MAREY_TRY(marey__samples_filter_parse(options->samples, &filter));
+    marey_status status = marey__samples_as_ranges(recordings, n, &filter, is_beside, &laid);
     if (status == MAREY_OK) {
         memcpy(all, recordings, n * sizeof *all);
         all[n] = laid;
@@ -154,6 +156,7 @@ marey_status marey_export(marey_recording *const *recordings, size_t n, const ch
     MAREY_TRY(find_format(name, &format));
     MAREY_ASSERT(format != NULL);
     MAREY_TRY(check_options(format, options));
+    MAREY_TRY(marey_report_check("samples", options->samples));
     if (options->calls && !marey__calls_are_there(recordings, n))
         return marey__fail(MAREY_EINVAL,
                            "no calls were recorded; record them with marey run --calls, "

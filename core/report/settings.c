@@ -14,7 +14,8 @@ static bool has_name(const char *setting, const char *name)
 static const struct marey_setting *find(const struct marey_analysis *about, const char *setting)
 {
     for (size_t i = 0; i < about->n_settings; i++)
-        if (has_name(setting, about->settings[i].name))
+        if (has_name(setting, about->settings[i].name) ||
+            (about->settings[i].alias != NULL && has_name(setting, about->settings[i].alias)))
             return &about->settings[i];
     return NULL;
 }

@@ -56,6 +56,7 @@ struct marey_import_format {
     const char *noun;       /* "a Kineto or Chrome trace" */
     const char *brief;      /* one line: which programs write it */
     const char *extensions; /* of such files, space separated: ".trace .json" */
+    int has_samples;        /* sums of stack samples, which the report "samples" reads */
 };
 /* Format number `i`, from 0, in the order in which they are detected; NULL past the last. */
 MAREY_API const struct marey_import_format *marey_import_format_at(size_t i);

@@ -44,7 +44,6 @@
 #include <marey/report.h>
 #include <marey/sampler.h>
 #include <marey/samples.h>
-#include <marey/samples_report.h>
 #include <marey/stacks.h>
 #include <marey/stopwatch.h>
 #include <marey/switchboard.h>

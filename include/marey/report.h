@@ -106,6 +106,8 @@ struct marey_setting {
     const char *value; /* placeholder in help, or the choices a|b|c; NULL for a flag */
     const char *help;  /* lines for help */
     char letter;       /* short option; 0: none */
+    int selects;       /* selects what is counted: `marey export --samples` takes it, too */
+    const char *alias; /* another name, which reports and exports accept; NULL: none */
     /* The command of marey.itwinai (Python) that `marey report` runs for it; reports reject it. NULL: none. */
     const char *python;
 };
@@ -273,7 +275,6 @@ struct marey_export_format {
 /* Format number `i`, from 0; NULL past the last. docs/reference/formats.md lists them. */
 MAREY_API const struct marey_export_format *marey_export_format_at(size_t i);
 
-struct marey_samples_filter;
 struct marey_export_options {
     const char *filter; /* as in the summary */
     marey_progress *progress;
@@ -289,10 +290,11 @@ struct marey_export_options {
     const char *about; /* a JSON object to store under the key "marey"; NULL: none */
     int calls; /* export the call profile, laid out as ranges, instead of ranges; default without ranges */
     /*
-     * Export the samples that this filter selects instead of ranges; some event formats hold both. Lent. NULL: samples are
-     * exported with the default filter if there is nothing else, and together with events in timelines.
+     * Export the samples that these settings of the analysis "samples" select instead of ranges, NULL after the last; some
+     * event formats hold both. Lent. NULL: all samples are exported if there is nothing else, and together with events in
+     * timelines.
      */
-    const struct marey_samples_filter *samples; /* <marey/samples_report.h> */
+    const char *const *samples;
     /*
      * Formats with MAREY_EXPORT_STARTUP, of calls and samples: include imports at start-up; else they are omitted, and
      * their time is added to `startup_ns` (may be NULL). Likewise `idle_ns` and idle processes, whose samples are omitted

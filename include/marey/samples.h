@@ -5,7 +5,7 @@
  *                  '---- round: at one time, stack and flags of each thread that was read
  *
  * Each object has a number, from 1, valid until the samples are destroyed; 0: none. Samples come from a sampler
- * (<marey/sampler.h>) or from a recording (<marey/samples_report.h>). One thread at a time may use them.
+ * (<marey/sampler.h>) or from a recording. One thread at a time may use them.
  */
 #ifndef MAREY_SAMPLES_H
 #define MAREY_SAMPLES_H

@@ -8,7 +8,6 @@
 
 #include <marey/import.h>
 #include <marey/page.h>
-#include <marey/samples_report.h>
 
 struct recording {
     PyObject ob_base;
@@ -173,19 +172,7 @@ static int warn_left_out(uint64_t n, const char *what)
     return PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "%s: %llu", what, (unsigned long long)n);
 }
 
-/* A tuple (mode, idle, range, iterations, epochs, phase, thread, rank, process, startup), which owns the strings. */
-static int samples_filter(PyObject *chosen, struct marey_samples_filter *filter)
-{
-    if (!PyTuple_Check(chosen))
-        return EXT_FAIL(PyExc_TypeError, "the choice of samples is not a tuple");
-    return PyArg_ParseTuple(chosen, "zpzzzzzzzp:samples", &filter->mode, &filter->idle,
-                            &filter->range, &filter->iterations, &filter->epochs, &filter->phase,
-                            &filter->thread, &filter->rank, &filter->process, &filter->startup)
-               ? 0
-               : -1;
-}
-
-/* export(format, fd, filter or None, by or None, baseline or None, calls, samples or None) */
+/* export(format, fd, filter or None, by or None, baseline or None, calls, settings of "samples" or None) */
 static PyObject *recording_export(PyObject *object, PyObject *args)
 {
     const struct recording *self = (struct recording *)object;
@@ -194,16 +181,19 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     PyObject *baseline, *chosen;
     uint64_t n_too_deep = 0, n_unmatched = 0;
     struct marey_export_options options = {.n_too_deep = &n_too_deep, .n_unmatched = &n_unmatched};
-    struct marey_samples_filter samples = {0};
+    const char **samples = NULL;
     if (!PyArg_ParseTuple(args, "sizzOpO:export", &format, &fd, &options.filter, &options.by,
                           &baseline, &options.calls, &chosen) ||
-        (chosen != Py_None && samples_filter(chosen, &samples) < 0) ||
-        enter_with(object, baseline, &options.baseline, &options.n_baseline) < 0)
+        (chosen != Py_None && (samples = tools_settings(chosen)) == NULL))
         return NULL;
-    options.samples = chosen != Py_None ? &samples : NULL;
-    options.startup = samples.startup;
+    options.samples = samples;
+    if (enter_with(object, baseline, &options.baseline, &options.n_baseline) < 0) {
+        PyMem_Free(samples);
+        return NULL;
+    }
     const marey_status status =
         EXT_STATUS_UNLOCKED(marey_export(self->opened, self->n, format, &options, fd));
+    PyMem_Free(samples);
     PyObject *done = leave_with(object, baseline, status);
     if (done != NULL &&
         (warn_left_out(n_too_deep, "ranges left out, nested too deep") < 0 ||

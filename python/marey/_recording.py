@@ -62,18 +62,6 @@ if TYPE_CHECKING:  # see _start.py
         "total",
         "note",
     ]
-    Chosen = tuple[
-        Optional[str],
-        bool,
-        Optional[str],
-        Optional[str],
-        Optional[str],
-        Optional[str],
-        Optional[str],
-        Optional[str],
-        Optional[str],
-        bool,
-    ]
 
 
 def load(
@@ -344,10 +332,7 @@ class Recording:
         `range`, `iterations` ("slow", "10..20"), `epochs`, `phase`, `thread`, `rank` and `process` (a PID, "main",
         "worker", "worker0", a part of a command). Imports at start-up count with `startup=True`.
         """
-        _chosen(chosen)
         chosen.setdefault("process", self._process)
-        if "epochs" in chosen:
-            chosen["epoch"] = chosen.pop("epochs")
         report = self._report("samples", library=library, native=native, sort=sort, filter=filter, **chosen)
         return report.by(by)
 
@@ -481,7 +466,7 @@ class Recording:
         known = {entry["name"]: entry for entry in _tools.export_formats if entry["missing"] is None}
         if format not in known:
             raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
-        wanted = None if samples is False else _chosen({} if samples is True else samples)
+        wanted = None if samples is False else settings_of({} if samples is True else samples)
         before = None if baseline is None else baseline._native
         for leftover in (os.path.realpath(path) + suffix for suffix in (known[format]["leftovers"] or "").split()):
             if os.path.exists(leftover) and os.path.getsize(leftover) > 0:
@@ -516,29 +501,6 @@ class Recording:
 
     def __str__(self) -> str:
         return self.report()
-
-
-def _chosen(by: Mapping[str, Union[str, int, bool, None]]) -> Chosen:
-    """Convert keyword arguments that select samples for the extension."""
-    known = ("mode", "idle", "range", "iterations", "epochs", "phase", "thread", "rank", "process", "startup")
-    for name in by:
-        if name not in known:
-            raise TypeError(f"samples cannot be selected by {name!r}, only by {', '.join(known)}")
-    text = {
-        name: None if value is None else str(value) for name, value in by.items() if name not in ("idle", "startup")
-    }
-    return (
-        text.get("mode"),
-        bool(by.get("idle", False)),
-        text.get("range"),
-        text.get("iterations"),
-        text.get("epochs"),
-        text.get("phase"),
-        text.get("thread"),
-        text.get("rank"),
-        text.get("process"),
-        bool(by.get("startup", False)),
-    )
 
 
 def _names(tables: Optional[Iterable[str]]) -> Optional[str]:

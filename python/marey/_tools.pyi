@@ -3,19 +3,6 @@ from os import PathLike
 from typing import Any, Optional, TypedDict, Union, final
 
 _Cell = Union[str, int, float, bool, None]
-# Which samples count: mode, idle, range, iterations, epochs, phase, thread, rank, process, startup.
-_Chosen = tuple[
-    Optional[str],
-    bool,
-    Optional[str],
-    Optional[str],
-    Optional[str],
-    Optional[str],
-    Optional[str],
-    Optional[str],
-    Optional[str],
-    bool,
-]
 
 class _ExportFormat(TypedDict):
     name: str
@@ -98,7 +85,7 @@ class Recording:
         by: Optional[str],
         baseline: Optional[Recording],
         calls: bool,
-        samples: Optional[_Chosen],
+        samples: Optional[tuple[str, ...]],
         /,
     ) -> None: ...
     def page(self, fd: int, title: Optional[str], max_ranges: int, settings: tuple[str, ...], /) -> None: ...

@@ -140,7 +140,7 @@ def test_imports_at_start_up_are_left_out_and_named(marey, sampled):
     assert {"work", "prepare"} <= set(functions(whole))
     assert not any("start-up" in note for note in whole["notes"])
     left_out = marey("export", run, "--to", "collapsed", "-o", "-")
-    assert "prepare" not in left_out.stdout and "--startup shows them" in left_out.stderr
+    assert "prepare" not in left_out.stdout and "--startup includes them" in left_out.stderr
     assert "prepare" in marey("export", run, "--to", "collapsed", "-o", "-", "--startup").stdout
     assert "prepare" in marey("export", run, "--to", "pyspy", "-o", "-").stdout
 

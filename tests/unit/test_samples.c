@@ -104,7 +104,7 @@ static marey_status put_round(void *ctx, const struct marey_samples_round *round
 }
 
 /* Read what the maker's directory has; the text is the caller's. */
-static char *play_all(const struct samples_maker *m, const struct marey_samples_filter *filter,
+static char *play_all(const struct samples_maker *m, const struct marey__samples_filter *filter,
                       struct tape *out)
 {
     marey_recording *recording = NULL;
@@ -368,7 +368,7 @@ static marey_status read_some(marey_recording *recording)
     struct marey__samples_set set;
     struct marey__samples_chosen *chosen = NULL;
     struct tape tape = {.set = &set};
-    const struct marey_samples_filter filter = {.thread = "a"};
+    const struct marey__samples_filter filter = {.thread = "a"};
     MAREY_TRY(marey__samples_open(&set, &recording, 1));
     marey_status status = marey__samples_choose(&set, &filter, false, &chosen);
     if (status == MAREY_OK)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "analyze/calls/internal.h"
+#include "analyze/samples/internal.h"
 #include "importing.h"
 #include "present/export/stacks/internal.h"
 #include "samples_maker.h"
@@ -107,8 +108,8 @@ static void filters_choose(void **state)
     struct marey__calls calls;
     sample_some(m);
     marey_recording *recording = open_made(m);
-    const struct marey_samples_filter idle = {.idle = 1}, main_only = {.thread = "Main"},
-                                      wrong = {.mode = "dreaming"};
+    const struct marey__samples_filter idle = {.idle = 1}, main_only = {.thread = "Main"},
+                                       wrong = {.mode = "dreaming"};
     assert_int_equal(marey__calls_read_samples(&calls, &recording, 1, &idle, false), MAREY_OK);
     expect_node(&calls, "load", "", 5, 50 * MS, 50 * MS);
     marey__calls_fini(&calls);
@@ -203,8 +204,8 @@ static char *export(const struct samples_maker *m, const char *format,
 static void py_spy_s_format_has_lines_and_counts(void **state)
 {
     struct samples_maker *const m = *state;
-    const struct marey_samples_filter idle = {.idle = 1};
-    const struct marey_export_options by_thread = {.by = "thread", .samples = &idle};
+    const char *const idle[] = {"idle", NULL};
+    const struct marey_export_options by_thread = {.by = "thread", .samples = idle};
     sample_some(m);
     char *text = export(m, "pyspy", NULL);
     assert_string_equal(text, "main (/src/main.py:3);step (/src/step.py:9) 3\n"
@@ -249,8 +250,8 @@ static void what_cannot_be_is_told(void **state)
     recording =
         import_text(&marey__import_chrome,
                     "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]");
-    const struct marey_samples_filter any = {0};
-    const struct marey_export_options wants = {.samples = &any};
+    const char *const any[] = {NULL};
+    const struct marey_export_options wants = {.samples = any};
     assert_int_equal(marey_export(&recording, 1, "chrome", &wants, 1), MAREY_EINVAL);
     assert_non_null(strstr(marey_last_error(), "nothing was sampled"));
     marey_recording_close(recording);

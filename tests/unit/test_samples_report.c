@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/samples/internal.h"
 #include "log_maker.h"
 #include "samples_maker.h"
 #include "table_view.h"
@@ -40,7 +41,7 @@ struct opened {
 
 /* Settings of the report. */
 struct wants {
-    struct marey_samples_filter filter;
+    struct marey__samples_filter filter;
     const char *library;
     bool native;
 };
@@ -65,7 +66,7 @@ static marey_status create_report(marey_recording *recording, const struct wants
     struct wanted wanted = {0};
     size_t n = 0;
     if (wants != NULL) {
-        const struct marey_samples_filter *const filter = &wants->filter;
+        const struct marey__samples_filter *const filter = &wants->filter;
         add_wanted(&wanted, &n, "mode", filter->mode);
         add_wanted(&wanted, &n, "range", filter->range);
         add_wanted(&wanted, &n, "iterations", filter->iterations);
@@ -340,7 +341,7 @@ static void leaves_are_rows_of_stacks_or_of_frames(void **state)
 
 /* ---- which samples count ---- */
 
-static uint64_t count_of(const struct samples_maker *m, struct marey_samples_filter filter)
+static uint64_t count_of(const struct samples_maker *m, struct marey__samples_filter filter)
 {
     struct opened r = report_of(m, &(struct wants){.filter = filter});
     const uint64_t n = table_number(table_of(&r, "totals"), 0, "samples");
@@ -359,20 +360,20 @@ static void modes_choose_samples(void **state)
                           {t, a, i < 4 ? OFF : (uint32_t)(ON | GIL), 0},
                           {w, b, i < 7 ? OFF : ON | (i == 9 ? MAREY_SAMPLE_EXCEPTION : 0u), 0}});
     samples_end(m, "stop");
-    assert_int_equal(count_of(m, (struct marey_samples_filter){0}), 13);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.idle = 1}), 20);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.mode = "wall"}), 13);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.mode = "cpu"}), 9);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.mode = "gil"}), 6);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.mode = "exception"}), 1);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.thread = "pool", .idle = 1}), 10);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){0}), 13);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.idle = 1}), 20);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.mode = "wall"}), 13);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.mode = "cpu"}), 9);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.mode = "gil"}), 6);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.mode = "exception"}), 1);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.thread = "pool", .idle = 1}), 10);
 }
 
 static void a_filter_that_cannot_be_is_one_sentence(void **state)
 {
     struct samples_maker *m = *state;
     const struct {
-        struct marey_samples_filter filter;
+        struct marey__samples_filter filter;
         const char *says;
     } bad[] = {
         {{.mode = "fast"}, "not 'fast'"},
@@ -449,16 +450,16 @@ static void ranges_and_iterations_choose_samples(void **state)
     struct samples_maker *m = *state;
     put_joined(m);
     put_target(m, "5");
-    assert_int_equal(count_of(m, (struct marey_samples_filter){0}), 500);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.range = "forward"}), 65);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.range = "for*"}), 65);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.iterations = "slow"}), 80);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.iterations = "2"}), 20);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.iterations = "1..3"}), 60);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.iterations = "8.."}), 40);
-    assert_int_equal(count_of(m, (struct marey_samples_filter){.phase = "train"}), 260);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){0}), 500);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.range = "forward"}), 65);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.range = "for*"}), 65);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.iterations = "slow"}), 80);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.iterations = "2"}), 20);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.iterations = "1..3"}), 60);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.iterations = "8.."}), 40);
+    assert_int_equal(count_of(m, (struct marey__samples_filter){.phase = "train"}), 260);
     assert_int_equal(
-        count_of(m, (struct marey_samples_filter){.iterations = "slow", .range = "forward"}), 20);
+        count_of(m, (struct marey__samples_filter){.iterations = "slow", .range = "forward"}), 20);
     struct opened r = report_of(m, &(struct wants){.filter = {.iterations = "slow"}});
     assert_non_null(strstr(table_cell(table_of(&r, "totals"), 0, "what").as.text,
                            "1 of 10 iterations, the slow ones (more than 1.5 times the median)"));

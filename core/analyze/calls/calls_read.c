@@ -11,7 +11,6 @@
 #include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
 #include "read/internal.h"
-#include <marey/samples_report.h>
 
 enum { MAX_PROFILES = 1 << 12, MAX_NUMBER = 1 << 26 };
 

@@ -5,7 +5,6 @@
 #include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
 #include "present/draw/internal.h"
-#include <marey/samples_report.h>
 
 /* ---- labels ---- */
 
@@ -466,7 +465,7 @@ static void sort_tables(struct marey__calls_report *report)
 static marey_status read_calls(struct marey__calls_report *report,
                                marey_recording *const *recordings, size_t n)
 {
-    static const struct marey_samples_filter all = {.startup = 1};
+    static const struct marey__samples_filter all = {.startup = 1};
     const bool has_startup = report->options.startup;
     MAREY_TRY(has_startup && !marey__calls_are_there(recordings, n) &&
                       marey__samples_are_there(recordings, n)

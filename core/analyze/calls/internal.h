@@ -100,14 +100,14 @@ bool marey__calls_are_there(marey_recording *const *recordings, size_t n);
 
 /* ---- samples_tree.c ---- */
 
-struct marey_samples_filter;
+struct marey__samples_filter;
 /*
  * The tree of the samples that pass `filter` (NULL: the default one); `is_complete` adds start-up and idle processes.
  * Native frames are functions. Fails like marey__calls_read, and with MAREY_EINVAL for an invalid filter.
  */
 MAREY_WARN_UNUSED marey_status marey__calls_read_samples(struct marey__calls *calls,
                                                          marey_recording *const *recordings, size_t n,
-                                                         const struct marey_samples_filter *filter,
+                                                         const struct marey__samples_filter *filter,
                                                          bool is_complete);
 
 /* ---- calls_ranges.c ---- */

@@ -181,7 +181,7 @@ static marey_status make_tree(struct adding *a)
     return MAREY_OK;
 }
 
-static marey_status read_set(struct adding *a, const struct marey_samples_filter *filter)
+static marey_status read_set(struct adding *a, const struct marey__samples_filter *filter)
 {
     struct marey__samples_chosen *chosen = NULL;
     MAREY_TRY(marey__samples_choose(a->set, filter, a->is_complete, &chosen));
@@ -193,7 +193,7 @@ static marey_status read_set(struct adding *a, const struct marey_samples_filter
 
 marey_status marey__calls_read_samples(struct marey__calls *calls,
                                        marey_recording *const *recordings, size_t n,
-                                       const struct marey_samples_filter *filter, bool is_complete)
+                                       const struct marey__samples_filter *filter, bool is_complete)
 {
     struct marey__samples_set set;
     struct adding a = {.calls = calls, .set = &set, .is_complete = is_complete};

@@ -8,7 +8,6 @@
 #include "analyze/compare/internal.h"
 #include "analyze/samples/internal.h"
 #include "read/internal.h"
-#include <marey/samples_report.h>
 
 static void set_time(struct marey__run_region *region, double ns)
 {
@@ -92,7 +91,7 @@ static bool add_tree(struct marey__comparison *c, struct marey__compared_run *ru
 static marey_status read_part(struct marey__comparison *c, struct marey__compared_run *run,
                               marey_recording *part, const struct marey__compare_options *options)
 {
-    const struct marey_samples_filter chosen = {.idle = options->idle, .startup = options->startup};
+    const struct marey__samples_filter chosen = {.idle = options->idle, .startup = options->startup};
     struct marey__calls calls;
     MAREY_TRY(marey__samples_are_there(&part, 1)
                   ? marey__calls_read_samples(&calls, &part, 1, &chosen, false)

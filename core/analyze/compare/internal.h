@@ -26,7 +26,7 @@ struct marey__compare_options {
     uint32_t n_jobs; /* reading threads; 0: one per CPU core */
     marey_progress *progress;
     void *progress_ctx;
-    /* As in struct marey_samples_filter: functions of all threads and of idle processes; imports at start-up. */
+    /* As in struct marey__samples_filter: functions of all threads and of idle processes; imports at start-up. */
     bool idle, startup;
 };
 

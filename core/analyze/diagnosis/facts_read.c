@@ -359,7 +359,7 @@ static marey_status visit_samples(struct sampling *s)
 static marey_status read_samples(struct marey__facts *facts)
 {
     const marey_samples *const samples = facts->set.samples;
-    const struct marey_samples_filter filter = {.startup = 1};
+    const struct marey__samples_filter filter = {.startup = 1};
     struct marey__samples_chosen *chosen = NULL;
     struct sampling s = {.facts = facts};
     facts->n_stacks = marey_samples_n_stacks(samples);

@@ -20,7 +20,6 @@
 #include "read/internal.h"
 #include "report/internal.h"
 #include "sampler/store/internal.h"
-#include <marey/samples_report.h>
 
 /* ---- samples_read.c ---- */
 
@@ -156,17 +155,50 @@ bool marey__is_worker_entry(const struct marey_samples_function *function);
 
 /* ---- samples_filter.c ---- */
 
-/* Whether `which` selects the process: see struct marey_samples_filter; NULL: any. */
+/* Which samples count. Zeroed: main threads by wall clock, other threads while on a CPU core. */
+struct marey__samples_filter {
+    /*
+     * "wall", NULL: as above. "cpu": threads on a CPU core. "gil": threads that hold the GIL. "exception": threads that
+     * handle an exception.
+     */
+    const char *mode;
+    /*
+     * With "wall": all threads by wall clock. Otherwise, if another process works and no thread, rank or process is
+     * selected, idle processes are omitted: those below 5 % CPU that count no steps and have no rank, or are workers of
+     * one; launchers, which are ancestors of ranks; and workers while they wait for their next task. Notes list the
+     * omitted times.
+     */
+    int idle;
+    /* The next four use the log of the process; if it has none, the last three use its parent's. */
+    const char *range; /* threads with an open range of this name, or matching this pattern if it has one of *?[ */
+    const char *iterations; /* "slow", "7", "10..20", "10..", "..20": while one of these runs */
+    const char *epochs;     /* "2", "1..3" */
+    const char *phase;      /* name or pattern, as `range` */
+    const char *thread;     /* thread name, as the filter of names */
+    const char *rank;       /* a number: processes of this rank */
+    /* A PID; "worker": all data-loader workers; "worker2": one of them; "main": all others; or part of a command. */
+    const char *process;
+    /*
+     * Count imports at start-up, and show the frames of importlib. Otherwise these imports are omitted, and a note has their
+     * time; the time of later imports counts for the frame that calls importlib.
+     */
+    int startup;
+};
+
+/* From settings of the analysis "samples"; lends their text. NULL: the defaults. MAREY_EINVAL: a wrong setting. */
+MAREY_WARN_UNUSED marey_status marey__samples_filter_parse(const char *const *settings,
+                                                           struct marey__samples_filter *out);
+/* Whether `which` selects the process: see struct marey__samples_filter; NULL: any. */
 bool marey__process_matches(const char *which, int64_t pid, int32_t worker, const char *command);
 
 /* Checks what can be checked without samples. */
-MAREY_WARN_UNUSED marey_status marey__samples_check(const struct marey_samples_filter *filter);
+MAREY_WARN_UNUSED marey_status marey__samples_check(const struct marey__samples_filter *filter);
 /*
  * Prepare a filter (NULL: the default one): selects threads by name and rank, reads spans of ranges and iterations.
  * `is_complete`: start-up and idle processes always count, for complete exports.
  */
 MAREY_WARN_UNUSED marey_status marey__samples_choose(struct marey__samples_set *set,
-                                                     const struct marey_samples_filter *filter,
+                                                     const struct marey__samples_filter *filter,
                                                      bool is_complete,
                                                      struct marey__samples_chosen **out);
 void marey__samples_chosen_destroy(struct marey__samples_chosen *chosen);
@@ -253,7 +285,7 @@ struct marey__samples_report {
     struct marey__samples_set set;
     struct marey__samples_chosen *chosen;
     struct {
-        struct marey_samples_filter filter;
+        struct marey__samples_filter filter;
         const char *sort; /* self, total, samples, name; "-" before it reverses */
         /*
          * For tables `contacts`, `leaves`, `leaf_paths`: the library. A folder or file in a frame's path has this name,

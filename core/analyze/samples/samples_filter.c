@@ -70,7 +70,7 @@ static marey_status parse_numbers(const char *text, const char *of, bool may_be_
                             of, may_be_slow ? ", or slow" : "");
 }
 
-marey_status marey__samples_check(const struct marey_samples_filter *filter)
+marey_status marey__samples_check(const struct marey__samples_filter *filter)
 {
     struct marey__spans_choice choice;
     enum mode mode;
@@ -85,7 +85,7 @@ marey_status marey__samples_check(const struct marey_samples_filter *filter)
 
 static marey_status choose_threads(struct marey__samples_chosen *c,
                                    const struct marey__samples_set *set,
-                                   const struct marey_samples_filter *filter)
+                                   const struct marey__samples_filter *filter)
 {
     uint64_t rank = 0;
     bool any = c->n_threads == 0;
@@ -174,7 +174,7 @@ static marey_status read_spans(const struct marey__samples_chosen *c, struct mar
 }
 
 static marey_status join_during(struct marey__samples_chosen *c, struct marey__samples_set *set,
-                                const struct marey_samples_filter *filter, enum during what)
+                                const struct marey__samples_filter *filter, enum during what)
 {
     static const char *const names[] = {"iterations", "epochs", "phase"};
     static const enum marey__span_kind kinds[] = {MAREY__SPAN_ITERATION, MAREY__SPAN_EPOCH,
@@ -205,7 +205,7 @@ static marey_status join_during(struct marey__samples_chosen *c, struct marey__s
 }
 
 static marey_status join(struct marey__samples_chosen *c, struct marey__samples_set *set,
-                         const struct marey_samples_filter *filter)
+                         const struct marey__samples_filter *filter)
 {
     const char *const asked = filter->range != NULL        ? "range"
                               : filter->iterations != NULL ? "iterations"
@@ -226,7 +226,7 @@ static marey_status join(struct marey__samples_chosen *c, struct marey__samples_
     return MAREY_OK;
 }
 
-static void say_mode(struct marey__samples_chosen *c, const struct marey_samples_filter *filter)
+static void say_mode(struct marey__samples_chosen *c, const struct marey__samples_filter *filter)
 {
     static const char *const says[] = {"main thread: wall clock; other threads: on-CPU only",
                                        "threads on CPU", "threads that hold the GIL",
@@ -296,7 +296,7 @@ static bool has_steps(const struct marey__samples_chosen *c, uint32_t process)
 }
 
 static marey_status fill(struct marey__samples_chosen *c, struct marey__samples_set *set,
-                         const struct marey_samples_filter *filter, bool is_complete)
+                         const struct marey__samples_filter *filter, bool is_complete)
 {
     c->n_threads = marey_samples_n_threads(set->samples);
     c->n_processes = marey_samples_n_processes(set->samples);
@@ -322,10 +322,10 @@ static marey_status fill(struct marey__samples_chosen *c, struct marey__samples_
 }
 
 marey_status marey__samples_choose(struct marey__samples_set *set,
-                                   const struct marey_samples_filter *filter, bool is_complete,
+                                   const struct marey__samples_filter *filter, bool is_complete,
                                    struct marey__samples_chosen **out)
 {
-    static const struct marey_samples_filter none;
+    static const struct marey__samples_filter none;
     struct marey__samples_chosen *const c = marey__calloc(1, sizeof *c);
     MAREY__TRY_MEMORY(c != NULL);
     const marey_status status = fill(c, set, filter != NULL ? filter : &none, is_complete);

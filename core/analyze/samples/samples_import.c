@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/samples/internal.h"
+#include <marey/import.h>
 
 enum {
     MOST_SAMPLES = 1000000000
@@ -185,10 +186,10 @@ static marey_status turn_process(struct marey__samples_set *set, marey_recording
 
 static bool is_of_sampler(const struct marey_process *process)
 {
-    static const char *const sources[] = {"collapsed", "austin", "speedscope"};
-    for (size_t i = 0; i < MAREY__COUNT_OF(sources); i++)
-        if (strcmp(process->source, sources[i]) == 0)
-            return true;
+    const struct marey_import_format *format;
+    for (size_t i = 0; (format = marey_import_format_at(i)) != NULL; i++)
+        if (strcmp(process->source, format->name) == 0)
+            return format->has_samples != 0;
     return false;
 }
 

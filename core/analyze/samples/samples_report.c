@@ -143,14 +143,15 @@ static marey_status make_report(struct marey__samples_report *r, marey_recording
     return make_tables(r);
 }
 
-static struct marey_samples_filter filter_of(const struct marey__request *request)
+static struct marey__samples_filter filter_of(const struct marey__request *request)
 {
-    return (struct marey_samples_filter){
+    const char *const epoch = marey__setting(request, "epoch");
+    return (struct marey__samples_filter){
         .mode = marey__setting(request, "mode"),
         .idle = marey__setting_is_on(request, "idle"),
         .range = marey__setting(request, "range"),
         .iterations = marey__setting(request, "iterations"),
-        .epochs = marey__setting(request, "epoch"),
+        .epochs = epoch != NULL ? epoch : marey__setting(request, "epochs"),
         .phase = marey__setting(request, "phase"),
         .thread = marey__setting(request, "thread"),
         .rank = marey__setting(request, "rank"),
@@ -159,9 +160,17 @@ static struct marey_samples_filter filter_of(const struct marey__request *reques
     };
 }
 
+marey_status marey__samples_filter_parse(const char *const *settings,
+                                         struct marey__samples_filter *out)
+{
+    const struct marey_report_options options = {.settings = settings};
+    *out = filter_of(&(struct marey__request){.options = &options});
+    return marey_report_check("samples", settings);
+}
+
 static marey_status check(const struct marey__request *request)
 {
-    const struct marey_samples_filter filter = filter_of(request);
+    const struct marey__samples_filter filter = filter_of(request);
     const char *const sort = marey__setting(request, "sort");
     if (sort != NULL && !marey__table_order_is_known(orders, sort))
         return marey__fail(
@@ -211,18 +220,20 @@ static const struct marey_setting settings[] = {
     {"mode", MAREY_SETTING_CHOICE, "wall|cpu|gil|exception",
      "main thread: wall clock, other threads: on CPU (the default);\n"
      "threads on CPU; holders of the GIL; threads that handle an\n"
-     "exception"},
-    {"idle", MAREY_SETTING_FLAG, NULL, "all threads all the time, idle processes too"},
-    {"range", MAREY_SETTING_TEXT, "NAME", "threads that have a range NAME open"},
-    {"iterations", MAREY_SETTING_TEXT, "slow|A..B", "slow iterations only, or these"},
-    {"epoch", MAREY_SETTING_TEXT, "A..B", "these epochs, or one"},
-    {"phase", MAREY_SETTING_TEXT, "NAME", "this phase of the program"},
-    {"thread", MAREY_SETTING_TEXT, "NAME", "threads of this name; as --filter"},
-    {"rank", MAREY_SETTING_TEXT, "R", "processes of this rank", 'r'},
+     "exception",
+     .selects = 1},
+    {"idle", MAREY_SETTING_FLAG, NULL, "all threads all the time, idle processes too", .selects = 1},
+    {"range", MAREY_SETTING_TEXT, "NAME", "threads that have a range NAME open", .selects = 1},
+    {"iterations", MAREY_SETTING_TEXT, "slow|A..B", "slow iterations only, or these", .selects = 1},
+    {"epoch", MAREY_SETTING_TEXT, "A..B", "these epochs, or one", .alias = "epochs", .selects = 1},
+    {"phase", MAREY_SETTING_TEXT, "NAME", "this phase of the program", .selects = 1},
+    {"thread", MAREY_SETTING_TEXT, "NAME", "threads of this name; as --filter", .selects = 1},
+    {"rank", MAREY_SETTING_TEXT, "R", "processes of this rank", 'r', .selects = 1},
     {"process", MAREY_SETTING_TEXT, "PID|NAME",
      "these processes: a PID, worker, worker0, main, or a part of\n"
-     "the command"},
-    {"startup", MAREY_SETTING_FLAG, NULL, "imports at start-up count as well"},
+     "the command",
+     .selects = 1},
+    {"startup", MAREY_SETTING_FLAG, NULL, "imports at start-up count as well", .selects = 1},
     {"library", MAREY_SETTING_TEXT, "NAME",
      "calls into a library, a folder or file of that name, and who\n"
      "called into it"},

@@ -13,8 +13,8 @@
 #include "analyze/compare/internal.h"
 #include "analyze/scaling/internal.h"
 #include "analyze/walk/internal.h"
+#include "import/internal.h"
 #include "read/internal.h"
-#include <marey/import.h>
 
 /* Limit on forwarded warnings of a recording; limit on missing ranks listed. */
 enum { MAX_WARNINGS = 4, MAX_NAMED = 8 };
@@ -571,8 +571,8 @@ static marey_status read_runs(struct runs *runs)
 marey_status marey__scaling_read_recording(const struct marey__scaling_reading *reading,
                                            const char *path, bool is_trace)
 {
-    const struct marey_import_options options = {.from = is_trace ? "kineto" : NULL,
-                                                 .n_jobs = reading->n_jobs};
+    const struct marey_import_options options = {
+        .from = is_trace ? marey__import_chrome.info.name : NULL, .n_jobs = reading->n_jobs};
     struct stat info;
     struct runs runs = {.reading = reading,
                         .path = path,

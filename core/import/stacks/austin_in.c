@@ -454,7 +454,8 @@ const struct marey__import_format marey__import_austin = {
     .info = {.name = "austin",
              .noun = "a profile of austin",
              .brief = "profiles of austin, text and binary",
-             .extensions = ".austin .mojo"},
+             .extensions = ".austin .mojo",
+             .has_samples = 1},
     .looks_like = looks_like_austin,
     .read = read_austin,
 };

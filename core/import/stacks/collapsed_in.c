@@ -331,7 +331,8 @@ const struct marey__import_format marey__import_collapsed = {
     .info = {.name = "collapsed",
              .noun = "py-spy's raw format or collapsed stacks",
              .brief = "py-spy's raw format and other collapsed stacks",
-             .extensions = ".txt .folded .collapsed .raw"},
+             .extensions = ".txt .folded .collapsed .raw",
+             .has_samples = 1},
     .looks_like = looks_like_collapsed,
     .read = read_collapsed,
 };

@@ -430,7 +430,8 @@ const struct marey__import_format marey__import_speedscope = {
     .info = {.name = "speedscope",
              .noun = "a profile of speedscope",
              .brief = "profiles of speedscope",
-             .extensions = ".speedscope .json"},
+             .extensions = ".speedscope .json",
+             .has_samples = 1},
     .looks_like = looks_like_speedscope,
     .read = read_speedscope,
 };

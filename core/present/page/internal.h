@@ -20,7 +20,6 @@
 #include "present/export/internal.h"
 #include "report/internal.h"
 #include <marey/page.h>
-#include <marey/samples_report.h>
 
 /* ---- rows: events of one kind, in order of their begin ---- */
 

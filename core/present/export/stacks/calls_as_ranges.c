@@ -4,7 +4,6 @@
  */
 #include "analyze/samples/internal.h"
 #include "present/export/stacks/internal.h"
-#include <marey/samples_report.h>
 
 struct laying {
     struct marey__calls calls;
@@ -150,11 +149,11 @@ marey_status marey__calls_wanted(struct marey__calls *calls, marey_recording *co
                                  size_t n, const struct marey_export_options *options,
                                  bool is_complete)
 {
-    static const struct marey_samples_filter none;
-    struct marey_samples_filter filter = options->samples != NULL ? *options->samples : none;
+    struct marey__samples_filter filter;
     const bool is_sampled = options->samples != NULL ? !options->calls
                                                      : !marey__calls_are_there(recordings, n) &&
                                                            marey__samples_are_there(recordings, n);
+    MAREY_TRY(marey__samples_filter_parse(options->samples, &filter));
     filter.startup |= options->startup;
     if (is_sampled)
         return marey__calls_read_samples(calls, recordings, n, &filter, is_complete);

@@ -18,7 +18,6 @@
 #include "import/stacks/internal.h"
 #include "present/draw/internal.h"
 #include "present/export/internal.h"
-#include <marey/samples_report.h>
 
 struct marey__stack_export {
     struct marey__stacks stacks;
@@ -123,7 +122,7 @@ bool marey__calls_are_all(marey_recording *const *recordings, size_t n);
  * The caller closes it.
  */
 MAREY_WARN_UNUSED marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t n,
-                                                        const struct marey_samples_filter *filter,
+                                                        const struct marey__samples_filter *filter,
                                                         bool is_beside, marey_recording **out);
 /* Whether there are only samples, and neither events nor calls. */
 bool marey__samples_are_all(marey_recording *const *recordings, size_t n);

@@ -141,8 +141,10 @@ static marey_status write_lines(struct writing *w)
 static marey_status write_set(struct writing *w)
 {
     struct marey__samples_chosen *chosen = NULL;
+    struct marey__samples_filter filter;
     w->has_processes = marey_samples_n_processes(w->set.samples) > 1;
-    MAREY_TRY(marey__samples_choose(&w->set, w->x->options->samples, true, &chosen));
+    MAREY_TRY(marey__samples_filter_parse(w->x->options->samples, &filter));
+    MAREY_TRY(marey__samples_choose(&w->set, &filter, true, &chosen));
     const marey_status status = marey__samples_visit(&w->set, chosen, take_round, w);
     marey__samples_chosen_destroy(chosen);
     return status == MAREY_OK ? write_lines(w) : status;

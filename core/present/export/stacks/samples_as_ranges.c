@@ -20,7 +20,7 @@ struct thread {
 
 struct laying {
     struct marey__samples_set *set;
-    const struct marey_samples_filter *filter;
+    const struct marey__samples_filter *filter;
     marey__sink *sink;
     bool is_beside; /* the same file has other tracks of these threads */
     struct marey__frames frames;
@@ -219,7 +219,7 @@ static marey_status lay_samples(void *ctx, marey__sink *sink)
 }
 
 marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t n,
-                                      const struct marey_samples_filter *filter, bool is_beside,
+                                      const struct marey__samples_filter *filter, bool is_beside,
                                       marey_recording **out)
 {
     struct marey__samples_set set;
