@@ -373,14 +373,14 @@ static void without_work_all_tables_are_empty(void **state)
 static void shapes_are_read_or_refused(void **state)
 {
     (void)state;
-    struct marey__launch_shape shape;
+    struct marey__launch_config shape;
     static const char *const bad[] = {
         "", "[]", "{", "{\"grid\": [1,", "{\"grid\": {}}", "{\"grid\"}", "{\"a\": 1}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false(marey__launch_shape_read(bad[i], strlen(bad[i]), &shape));
+        assert_false(marey__launch_config_read(bad[i], strlen(bad[i]), &shape));
     static const char odd[] =
         "{\"grid\": [1, -2, 1e300, 7], \"block\": [null, 2], \"shared memory\": \"x\"}";
-    assert_true(marey__launch_shape_read(odd, strlen(odd), &shape));
+    assert_true(marey__launch_config_read(odd, strlen(odd), &shape));
     assert_int_equal(shape.grid[0], 1);
     assert_int_equal(shape.grid[1], 0);
     assert_int_equal(shape.grid[2], 0);

@@ -253,10 +253,10 @@ static void fill_shapes(marey_table *table, const struct marey__gpu_report *repo
         if (sum->kind != MAREY_WORK_KERNEL || !is_wanted(report, sum->name))
             continue;
         const bool is_known = sum->shape != MAREY__NO_INDEX;
-        struct marey__launch_shape s = {0};
+        struct marey__launch_config s = {0};
         char grid[80], block[80];
         if (is_known)
-            s = marey__launch_shape_at(&report->shapes, sum->shape);
+            s = marey__launch_config_at(&report->shapes, sum->shape);
         MAREY__PUT_ROW(
             table, NAME_OF(report->names, sum->name),
             KNOWN(is_known, STRING(size_text(s.grid, grid))),

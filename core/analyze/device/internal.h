@@ -123,7 +123,7 @@ struct marey__work {
 };
 
 /* How a kernel was launched. Zero-initialized, so that equal shapes have equal bytes; 0 means unknown. */
-struct marey__launch_shape {
+struct marey__launch_config {
     uint64_t grid[3], block[3];
     uint64_t registers;    /* per thread */
     uint64_t shared_bytes; /* per block */
@@ -198,7 +198,7 @@ struct marey__work_set {
     size_t n_ranges, ranges_cap;
     struct marey__work_facts *facts; /* if `wants_facts` */
     size_t n_facts, facts_cap;
-    struct marey__names shapes; /* each text is a struct marey__launch_shape, in `shape_texts` */
+    struct marey__names shapes; /* each text is a struct marey__launch_config, in `shape_texts` */
     struct marey__arena shape_texts;
     struct marey__caught *caught; /* by rule */
     uint64_t n_too_deep;          /* ranges excluded, nested too deep */
@@ -268,10 +268,18 @@ MAREY_WARN_UNUSED bool marey__work_set_link(struct marey__work_set *set);
 MAREY_WARN_UNUSED bool marey__work_set_classify(struct marey__work_set *set,
                                                 struct marey__classifier *classifier);
 /* Read the shape from a JSON object with Kineto's keys. Returns false if it has none. In work_facts.c. */
-MAREY_WARN_UNUSED bool marey__launch_shape_read(const char *text, size_t len,
-                                                struct marey__launch_shape *shape);
+static inline struct marey__launch_config marey__launch_config_of(const struct marey_launch *launch)
+{
+    return (struct marey__launch_config){
+        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+        .block = {launch->block[0], launch->block[1], launch->block[2]},
+        .registers = launch->registers,
+        .shared_bytes = (uint64_t)launch->static_shared_bytes + launch->dynamic_shared_bytes};
+}
+MAREY_WARN_UNUSED bool marey__launch_config_read(const char *text, size_t len,
+                                                 struct marey__launch_config *shape);
 /* Shape number `i` of `shapes`. */
-struct marey__launch_shape marey__launch_shape_at(const struct marey__names *shapes, uint32_t i);
+struct marey__launch_config marey__launch_config_at(const struct marey__names *shapes, uint32_t i);
 /*
  * While reading: take bytes and shape of work from its record, the site of its details, or the following arguments.
  * Returns false on out of memory. `site_shapes` caches shapes plus one, by site.

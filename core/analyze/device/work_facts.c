@@ -36,7 +36,7 @@ static bool read_one(struct marey__json *json, uint64_t *out)
     return marey__json_skip_from(json, token);
 }
 
-static bool read_value(struct marey__json *json, struct marey__launch_shape *shape)
+static bool read_value(struct marey__json *json, struct marey__launch_config *shape)
 {
     if (marey__json_is(json, "grid"))
         return read_three(json, shape->grid);
@@ -49,7 +49,7 @@ static bool read_value(struct marey__json *json, struct marey__launch_shape *sha
     return marey__json_skip(json);
 }
 
-bool marey__launch_shape_read(const char *text, size_t len, struct marey__launch_shape *shape)
+bool marey__launch_config_read(const char *text, size_t len, struct marey__launch_config *shape)
 {
     struct marey__json json MAREY__FINALLY(marey__json_fini);
     marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
@@ -60,15 +60,15 @@ bool marey__launch_shape_read(const char *text, size_t len, struct marey__launch
     return is_sound && json.mistake == NULL && (shape->grid[0] != 0 || shape->block[0] != 0);
 }
 
-struct marey__launch_shape marey__launch_shape_at(const struct marey__names *shapes, uint32_t i)
+struct marey__launch_config marey__launch_config_at(const struct marey__names *shapes, uint32_t i)
 {
-    struct marey__launch_shape shape;
+    struct marey__launch_config shape;
     memcpy(&shape, shapes->names[i].text, sizeof shape);
     return shape;
 }
 
 /* The number of a shape; MAREY__NO_INDEX on out of memory. */
-static uint32_t number_of(struct marey__work_set *set, const struct marey__launch_shape *shape)
+static uint32_t number_of(struct marey__work_set *set, const struct marey__launch_config *shape)
 {
     return marey__names_keep(&set->shapes, &set->shape_texts, (const char *)shape, sizeof *shape);
 }
@@ -113,11 +113,7 @@ bool marey__work_facts_take(struct marey__work_set *set, struct marey__work *wor
     if (marey_record_launch(words, &launch)) {
         if (launch.block[0] == 0) /* a copy or memset in a CUDA graph */
             return true;
-        const struct marey__launch_shape shape = {
-            .grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
-            .block = {launch.block[0], launch.block[1], launch.block[2]},
-            .registers = launch.registers,
-            .shared_bytes = (uint64_t)launch.static_shared_bytes + launch.dynamic_shared_bytes};
+        const struct marey__launch_config shape = marey__launch_config_of(&launch);
         const uint32_t number = number_of(set, &shape);
         return number != MAREY__NO_INDEX && set_shape(set, work, number);
     }
@@ -126,9 +122,9 @@ bool marey__work_facts_take(struct marey__work_set *set, struct marey__work *wor
         return true;
     if (site_shapes[site] == 0) {
         const struct marey_site_info *info = marey__work_site(set, site);
-        struct marey__launch_shape shape;
+        struct marey__launch_config shape;
         site_shapes[site] = NO_SHAPE;
-        if (marey__launch_shape_read(info->name, info->name_len, &shape)) {
+        if (marey__launch_config_read(info->name, info->name_len, &shape)) {
             const uint32_t number = number_of(set, &shape);
             if (number == MAREY__NO_INDEX)
                 return false;
@@ -142,9 +138,9 @@ bool marey__work_facts_arguments(struct marey__work_set *set, struct marey__work
                                  const uint64_t *words)
 {
     const uint64_t room = (marey_record_length(words[0]) - 2) * sizeof words[0];
-    struct marey__launch_shape shape;
+    struct marey__launch_config shape;
     if (work->kind != MAREY_WORK_KERNEL || words[1] > room ||
-        !marey__launch_shape_read((const char *)&words[2], (size_t)words[1], &shape))
+        !marey__launch_config_read((const char *)&words[2], (size_t)words[1], &shape))
         return true;
     const uint32_t number = number_of(set, &shape);
     return number != MAREY__NO_INDEX && set_shape(set, work, number);

@@ -288,16 +288,18 @@ static void put_arg(struct marey__buf *buf, const char *name, uint64_t value)
 static void put_launch(struct marey__buf *buf, const struct marey_lane_info *lane,
                        const struct marey__stream_work *work, const struct marey__details *details)
 {
-    struct marey__launch_shape shape = {0};
-    const bool has_shape =
-        details->arguments != NULL &&
-        marey__launch_shape_read(details->arguments, details->arguments_len, &shape);
+    struct marey__launch_config config = marey__launch_config_of(&work->launch);
+    const bool has_config =
+        work->has_launch
+            ? work->launch.block[0] != 0
+            : details->arguments != NULL &&
+                  marey__launch_config_read(details->arguments, details->arguments_len, &config);
     const size_t launch = pb_open(buf, STAGE_LAUNCH);
-    if (has_shape) {
-        put_dimensions(buf, LAUNCH_GRID, shape.grid);
-        put_dimensions(buf, LAUNCH_BLOCK, shape.block);
-        put_arg(buf, "registers_per_thread", shape.registers);
-        put_arg(buf, "shared_mem", shape.shared_bytes);
+    if (has_config) {
+        put_dimensions(buf, LAUNCH_GRID, config.grid);
+        put_dimensions(buf, LAUNCH_BLOCK, config.block);
+        put_arg(buf, "registers_per_thread", config.registers);
+        put_arg(buf, "shared_mem", config.shared_bytes);
     }
     put_arg(buf, "device", (uint64_t)lane->device);
     put_arg(buf, "stream", lane->stream);
