@@ -109,7 +109,7 @@ def compare(
     from marey import _tools
 
     if not 0 < smallest_percent < 1000:
-        raise ValueError(f"smallest_percent is a percentage above 0, and not {smallest_percent!r}")
+        raise ValueError(f"smallest_percent must be above 0, not {smallest_percent!r}")
     sides = [(side, path) for side, given in (("A", a), ("B", b)) for path in _paths(given)]
     settings = settings_of(
         {
@@ -180,9 +180,9 @@ def compare_functions(
     is narrow, which is checked after 32 rounds, 64, 128 and so on. Garbage collection is deferred.
     """
     if not seconds > 0:
-        raise ValueError(f"seconds is a time above 0, and not {seconds!r}")
+        raise ValueError(f"seconds must be above 0, not {seconds!r}")
     if max_rounds < 6:
-        raise ValueError(f"max_rounds is 6 at least, and not {max_rounds!r}")
+        raise ValueError(f"max_rounds must be at least 6, not {max_rounds!r}")
     import gc
     from time import perf_counter_ns
 

@@ -157,7 +157,7 @@ def _tolerance(parts: Union[float, Sequence[float]]) -> str:
     """Format as "atol,rtol,ulp"."""
     listed = [parts] if isinstance(parts, (int, float)) else list(parts)
     if len(listed) > 3 or any(not 0 <= part < float("inf") for part in listed):
-        raise ValueError(f"a tolerance is up to three numbers (atol, rtol, ulp), none negative, and not {parts!r}")
+        raise ValueError(f"a tolerance is up to three non-negative numbers (atol, rtol, ulp), not {parts!r}")
     return ",".join(str(float(part)) for part in listed) or "0"
 
 
@@ -179,7 +179,7 @@ def check_deterministic(
     import tempfile
 
     if runs < 2:
-        raise ValueError(f"runs is 2 at least, and not {runs!r}")
+        raise ValueError(f"runs must be at least 2, not {runs!r}")
     with tempfile.TemporaryDirectory(prefix="marey-deterministic-") as folder:
         for number in range(runs):
             if seed is not None:

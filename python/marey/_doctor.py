@@ -43,5 +43,5 @@ def doctor(
     from marey import _tools
 
     if not 0.001 <= wait <= 3600:
-        raise ValueError(f"wait is seconds, from 0.001 to 3600, and not {wait!r}")
+        raise ValueError(f"wait must be 0.001 to 3600 seconds, not {wait!r}")
     return Findings(*_tools.doctor(os.fspath(path) if path is not None else ".", measure, int(wait * 1000)))

@@ -48,12 +48,12 @@ def check(settings: Mapping[str, Any]) -> None:
     """Raise ValueError for settings that contradict each other."""
     for name in SWITCHES:
         if name in settings and not isinstance(settings[name], bool):
-            raise ValueError(f"{name} is True or False, and not {settings[name]!r}")
+            raise ValueError(f"{name} must be True or False, not {settings[name]!r}")
     for name in COUNTS:
         value = settings.get(name)
         least = 0 if name in ("profiling_wait_epochs", "profiling_warmup_epochs") else 1
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise ValueError(f"{name} is a whole number of {least} or more, and not {value!r}")
+            raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
     run_name = settings.get("run_name")
     if run_name is not None and (not run_name or os.path.basename(str(run_name)) != str(run_name)):
         raise ValueError(f"run_name names files, so it must not be empty or contain a slash: {run_name!r}")

@@ -78,7 +78,7 @@ def test_options_are_those_of_the_command(tmp_path):
     assert marey.diff(a, b, tolerances={"*": 0.1, "x": (0, 0, 1)}).tensors["status"] == ["different", "same"]
     assert not marey.diff(a, b, atol=0.1, equal_nan=False).same
     assert marey.diff(a, b, filter="y").same
-    with pytest.raises(ValueError, match="a tolerance is up to three numbers"):
+    with pytest.raises(ValueError, match="a tolerance is up to three non-negative numbers"):
         marey.diff(a, b, atol=-1)
     with pytest.raises(ValueError, match="takes two dumps"):
         marey.diff(a)

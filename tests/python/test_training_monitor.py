@@ -238,9 +238,9 @@ def test_both_spellings_are_one_switch():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"measure_gpu_data": "yes"}, "measure_gpu_data is True or False"),
-        ({"profiling_wait_epochs": -1}, "profiling_wait_epochs is a whole number of 0 or more"),
-        ({"profiling_steps": 0}, "profiling_steps is a whole number of 1 or more"),
+        ({"measure_gpu_data": "yes"}, "measure_gpu_data must be True or False"),
+        ({"profiling_wait_epochs": -1}, "profiling_wait_epochs must be an integer of at least 0"),
+        ({"profiling_steps": 0}, "profiling_steps must be an integer of at least 1"),
         ({"run_name": "a/b"}, "run_name names files"),
         ({"measure_gpu_dat": True}, "did you mean 'measure_gpu_data'"),
         ({"loggers": "sheet"}, None),
