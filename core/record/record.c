@@ -417,8 +417,8 @@ void marey__record_failed(const char *why)
         __atomic_store_n(&head->is_broken, 1, __ATOMIC_RELEASE);
     }
     marey__say_always(
-        "recording %s stopped (%s); the program goes on, and what was recorded so far can "
-        "be read",
+        "recording %s stopped (%s); the program goes on, and the data recorded so far are "
+        "readable",
         record->settings.path, why);
 }
 

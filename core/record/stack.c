@@ -62,7 +62,7 @@ static struct marey__stack *stack_create(void)
 static void say_no_memory(void)
 {
     marey__say(
-        "no memory to remember which ranges are open: ends that fit may be reported as wrong");
+        "out of memory for the stack of open ranges: matching ends may be reported as wrong");
 }
 
 struct marey__stack *marey__stack_renew(void)

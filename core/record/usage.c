@@ -151,15 +151,16 @@ marey_status marey__usage_check(uint32_t mask)
     if ((mask & MAREY_USAGE_TREE_CPU) != 0 && !has_own_proc())
         return marey__fail(
             MAREY_EUNAVAILABLE,
-            "the processor time of descendants cannot be read: /proc is not that of "
-            "this process's namespace; mount it there, or ask for the process's own");
+            "the CPU time of descendants cannot be read: /proc is not that of this process's "
+            "namespace; mount it, or measure only this process");
     if ((mask & MAREY_USAGE_MACHINE_CPU) != 0 && !read_machine(&ns))
-        return marey__fail(MAREY_EUNAVAILABLE,
-                           "the machine's processor time cannot be read: /proc/stat is missing or "
-                           "not as expected; ask for the process's own");
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "the machine's CPU time cannot be read: /proc/stat is missing or invalid; measure "
+            "only this process");
     if ((mask & MAREY_USAGE_RSS) != 0 && !read_rss(&bytes))
         return marey__fail(MAREY_EUNAVAILABLE,
-                           "the resident memory cannot be read: /proc/self/statm is missing or not "
-                           "as expected; mount /proc");
+                           "the resident memory cannot be read: /proc/self/statm is missing or "
+                           "invalid; mount /proc");
     return MAREY_OK;
 }

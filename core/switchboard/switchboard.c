@@ -89,7 +89,7 @@ static bool join_environment(const struct marey__settings *wanted)
     const bool joins = record->state != MAREY__RECORD_CLOSED && record->settings.by_environment;
     record->settings.by_environment = false;
     if (joins && strcmp(wanted->path, record->path) != 0)
-        marey__say("recording into %s, as MAREY says, and not into %s", record->path, wanted->path);
+        marey__say("recording into %s, as set by MAREY, not into %s", record->path, wanted->path);
     for (size_t i = 0; joins && i < n_instruments; i++) {
         const struct marey__instrument *const in = instruments[i];
         if (in->measures != NULL && in->is_wanted(marey__settings_of(wanted, in)) &&

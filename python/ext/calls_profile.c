@@ -108,7 +108,7 @@ static int profile_init(PyObject *object, PyObject *args, PyObject *kwargs)
     else if (has_timer && !PyCallable_Check(a.timer))
         PyErr_SetString(PyExc_TypeError, "timer is a function that returns the time, or None");
     else if (has_timer && a.cpu)
-        PyErr_SetString(PyExc_ValueError, "timer and cpu are two clocks; choose one");
+        PyErr_SetString(PyExc_ValueError, "timer and cpu exclude one another");
     else
         return make(self, &a);
     return -1;
@@ -223,10 +223,15 @@ static PyObject *profile_counts(PyObject *object, PyObject *Py_UNUSED(unused))
 static PyMethodDef profile_methods[] = {
     {"enable", (PyCFunction)(void (*)(void))profile_enable, METH_VARARGS | METH_KEYWORDS,
      "enable($self, subcalls=True, builtins=True)\n--\n\nCount calls from now on, on all threads."},
-    {"disable", profile_disable, METH_NOARGS, "disable($self)\n--\n\nCount no more."},
-    {"clear", profile_clear, METH_NOARGS, "clear($self)\n--\n\nForget what was counted."},
+    {"disable", profile_disable, METH_NOARGS,
+     "disable($self)\n--\n\n"
+     "Stop counting."},
+    {"clear", profile_clear, METH_NOARGS,
+     "clear($self)\n--\n\n"
+     "Drop the results."},
     {"getstats", profile_getstats, METH_NOARGS,
-     "getstats($self)\n--\n\nA list of profiler_entry, as cProfile has it."},
+     "getstats($self)\n--\n\n"
+     "A list of profiler_entry, as in cProfile."},
     {"_stats", profile_stats, METH_NOARGS, NULL},
     {"_write", profile_write, METH_O, NULL},
     {"_counts", profile_counts, METH_NOARGS, NULL},

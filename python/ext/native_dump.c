@@ -173,65 +173,81 @@ EXT_TYPE(native_lazy_spec, "marey._native.Lazy", PyObject, Py_TPFLAGS_DEFAULT,
 
 static PyMethodDef dumper_methods[] = {
     {"enable", NATIVE_FASTCALL(dumper_enable),
-     "enable($self, /, dump_dir=None, *, layout=None, mode='full', policy='block', memory=0, "
-     "disk=0,\n       writers=0, durable=False, first=0, last=0, every=0, steps=None, "
-     "flight_steps=0, stats=True,\n       on_nan=False, on_inf=False, over=None, when=None)\n--\n\n"
-     "Switch it on. Steps go to `dump_dir`, by default to the recording that is open.\n\n"
-     "layout is \"marey\", or \"accvlab\" for what ACCV-Lab's TensorDumper writes. mode: \"full\", "
-     "\"stats\" or \"digests\". policy: what\nhappens when `memory` bytes wait: \"block\", "
-     "\"drop\" or \"stats\". first, last, every and steps choose steps by\ntheir number. With "
-     "flight_steps, the last so many are kept in memory and written by trigger(), an "
-     "uncaught\nexception, a crash, or on_nan, on_inf, over (a magnitude) and when(name, tensor). "
-     "stats=False leaves\nstatistics out of the manifest."},
+     "enable($self, /, dump_dir=None, *, layout=None, mode='full', policy='block', "
+     "memory=0, disk=0,\n"
+     "       writers=0, durable=False, first=0, last=0, every=0, steps=None, "
+     "flight_steps=0, stats=True,\n"
+     "       on_nan=False, on_inf=False, over=None, when=None)\n--\n\n"
+     "Enable dumping. Steps go to `dump_dir`, by default into the open recording.\n\n"
+     "layout is \"marey\", or \"accvlab\" for the files of ACCV-Lab's TensorDumper. mode: "
+     "\"full\", \"stats\" or \"digests\".\n"
+     "policy when `memory` bytes are waiting: \"block\", \"drop\" or \"stats\". first, "
+     "last, every and steps select steps by\n"
+     "number. With flight_steps, only the last so many steps are kept, and published by "
+     "trigger(), an uncaught exception, a\n"
+     "crash, on_nan, on_inf, over (a magnitude) or when(name, tensor). stats=False omits "
+     "statistics from the manifest."},
     {"disable", NATIVE_FASTCALL(dumper_disable),
-     "disable($self, /)\n--\n\nSwitch it off, once all that was dumped is written. Forgets ranges, "
-     "converters and actions."},
+     "disable($self, /)\n--\n\n"
+     "Wait until all dumped data are written, then disable. Drops ranges, converters and "
+     "actions."},
     {"reset", NATIVE_FASTCALL(dumper_disable),
-     "reset($self, /)\n--\n\nSwitch it off and forget all settings, as disable() does."},
+     "reset($self, /)\n--\n\n"
+     "Disable and drop all settings, like disable()."},
     {"add_tensor_data", NATIVE_FASTCALL(dumper_add_tensor_data),
      "add_tensor_data($self, /, path, data, dump_type=None, dump_type_override=None, "
-     "permute_axes=None,\n                permute_axes_override=None, exclude=None, image=None, "
+     "permute_axes=None,\n"
+     "                permute_axes_override=None, exclude=None, image=None, "
      "hand_over=False)\n--\n\n"
-     "Add data at a path, with their values now. Nothing while off.\n\n"
-     "data is a tensor of any library, a dict, list or tuple of them, or a function that gives "
-     "one. dump_type is the\nform of its file; None: the step's container. Overrides are by keys "
-     "of dicts in data, and so is what is excluded.\nimage holds options for images. With "
-     "hand_over, a tensor on the CPU is not copied; it must stay as it is."},
+     "Add data at a path, with their current values. Does nothing while disabled.\n\n"
+     "data is a tensor of any library, a dict, list or tuple of them, or a function that "
+     "returns one. dump_type is the\n"
+     "file format; None: the step's container. Overrides and exclude use keys of dicts in "
+     "data. image holds image\n"
+     "options. With hand_over, a CPU tensor is not copied and must stay unchanged."},
     {"add_grad_data", NATIVE_FASTCALL(dumper_add_grad_data),
      "add_grad_data($self, /, path, data, dump_type=None, dump_type_override=None, "
-     "permute_grad_axes=None,\n              permute_grad_axes_override=None, exclude=None, "
-     "image=None)\n--\n\n"
-     "Name tensors whose gradients set_gradients() is to find."},
+     "permute_grad_axes=None,\n"
+     "              permute_grad_axes_override=None, exclude=None, image=None)\n--\n\n"
+     "Register tensors whose gradients set_gradients() computes."},
     {"set_gradients", NATIVE_FASTCALL(dumper_set_gradients),
      "set_gradients($self, /, function_values)\n--\n\n"
-     "Compute the gradients of these scalars, summed, by torch.autograd.grad. The graph stays."},
+     "Compute the gradients of these scalars, summed, by torch.autograd.grad. The graph is kept."},
     {"dump", NATIVE_FASTCALL(dumper_dump),
      "dump($self, /, dump_if_empty=True)\n--\n\n"
-     "End the step: what was added is written, and the count is raised."},
+     "End the step: write the added data and increment the count."},
     {"compare_to_dumped_data", NATIVE_FASTCALL(dumper_compare_to_dumped_data),
-     "compare_to_dumped_data($self, /, eps_numerical_data=1e-06, num_errors_per_tensor_to_show=1,\n"
+     "compare_to_dumped_data($self, /, eps_numerical_data=1e-06, "
+     "num_errors_per_tensor_to_show=1,\n"
      "                       allow_missing_data_in_current=False, "
-     "allow_missing_data_in_previous=False,\n                       as_warning=False, "
-     "compare_if_empty=True, reference=None, allow_dtype=False)\n--\n\n"
-     "Compare what was added with the dump of the same count in `reference`, by default where "
-     "dumps go; then count.\n\nRaises ValueError, or warns, with the places and values that "
-     "differ. Another dtype differs too, unless allow_dtype."},
+     "allow_missing_data_in_previous=False,\n"
+     "                       as_warning=False, compare_if_empty=True, reference=None, "
+     "allow_dtype=False)\n--\n\n"
+     "Compare the added data with the dump of the same count in `reference`, by default "
+     "the dump directory; then\n"
+     "increment the count.\n\n"
+     "Raises ValueError, or warns, with the positions and values that differ. A different "
+     "dtype is a difference unless\n"
+     "allow_dtype."},
     {"set_dump_is_compare", NATIVE_FASTCALL(dumper_set_dump_is_compare),
      "set_dump_is_compare($self, /, eps_numerical_data=1e-06, num_errors_per_tensor_to_show=1,\n"
      "                    allow_missing_data_in_current=False, "
-     "allow_missing_data_in_previous=False,\n                    as_warning=False, "
-     "reference=None, allow_dtype=False)\n--\n\n"
-     "From now on dump() compares."},
+     "allow_missing_data_in_previous=False,\n"
+     "                    as_warning=False, reference=None, allow_dtype=False)\n--\n\n"
+     "Make dump() compare from now on."},
     {"set_dump_type_for_all", NATIVE_FASTCALL(dumper_set_dump_type_for_all),
      "set_dump_type_for_all($self, /, dump_type, include_tensors=True, include_grads=True)\n--\n\n"
-     "Give what was added, and what will be, this form, whatever the calls say; None ends that."},
+     "Use this format for all data, added already or later, regardless of the calls; None "
+     "cancels it."},
     {"push_range", NATIVE_FASTCALL(dumper_push_range),
      "push_range($self, /, range_name)\n--\n\n"
-     "Put a name, or what a function returns, in front of the paths that follow."},
+     "Prefix the following paths with a name, or the result of a function."},
     {"pop_range", NATIVE_FASTCALL(dumper_pop_range),
-     "pop_range($self, /)\n--\n\nTake the name away that was pushed last."},
+     "pop_range($self, /)\n--\n\n"
+     "Remove the last pushed name."},
     {"set_dump_count", NATIVE_FASTCALL(dumper_set_dump_count),
-     "set_dump_count($self, /, count)\n--\n\nSet the number of the step that is being added to."},
+     "set_dump_count($self, /, count)\n--\n\n"
+     "Set the number of the current step."},
     {"reset_dump_count", NATIVE_FASTCALL(dumper_reset_dump_count),
      "reset_dump_count($self, /)\n--\n\nSet it to 0."},
     {"perform_after_dump_count", NATIVE_FASTCALL(dumper_perform_after_dump_count),
@@ -239,44 +255,51 @@ static PyMethodDef dumper_methods[] = {
      "Call `action` whenever the count becomes this."},
     {"register_custom_converter", NATIVE_FASTCALL(dumper_register_custom_converter),
      "register_custom_converter($self, /, data_type, converter_func, subclasses=False)\n--\n\n"
-     "Dump converter_func(x) in place of each x of this type."},
+     "Dump converter_func(x) instead of each x of this type."},
     {"enable_ragged_batch_dumping", NATIVE_FASTCALL(dumper_enable_ragged_batch_dumping),
      "enable_ragged_batch_dumping($self, /, as_per_sample=False)\n--\n\n"
-     "Dump objects with tensor, sample_sizes, non_uniform_dim and num_batch_dims as a dict of "
-     "these,\nor as a list of samples, each cut to its size."},
+     "Dump objects with tensor, sample_sizes, non_uniform_dim and num_batch_dims as a "
+     "dict of these,\n"
+     "or as a list of samples, each truncated to its size."},
     {"run_if_enabled", NATIVE_FASTCALL(dumper_run_if_enabled),
-     "run_if_enabled($self, /, func)\n--\n\nCall func() if this step is going to be dumped."},
+     "run_if_enabled($self, /, func)\n--\n\n"
+     "Call func() if this step will be dumped."},
     {"dump_module", NATIVE_FASTCALL(dumper_dump_module),
-     "dump_module($self, /, model, patterns='*', *, inputs=True, outputs=True, params=False, "
-     "grads=False,\n            prefix='', optimizer=None, dump_type=None)\n--\n\n"
-     "Add what goes into and comes out of modules of a torch model, as they run: "
-     "marey.DumpHandle, which takes\nthe hooks away again."},
+     "dump_module($self, /, model, patterns='*', *, inputs=True, outputs=True, "
+     "params=False, grads=False,\n"
+     "            prefix='', optimizer=None, dump_type=None)\n--\n\n"
+     "Add inputs and outputs of modules of a torch model as they run. Returns a "
+     "marey.DumpHandle, which removes the\n"
+     "hooks."},
     {"dump_optimizer", NATIVE_FASTCALL(dumper_dump_optimizer),
-     "dump_optimizer($self, /, optimizer, model=None, patterns='*', *, params=True, grads=True, "
-     "state=False,\n               prefix='optimizer', dump_type=None)\n--\n\n"
-     "Add gradients before each step of a torch optimizer, and parameters after it: "
-     "marey.DumpHandle."},
+     "dump_optimizer($self, /, optimizer, model=None, patterns='*', *, params=True, "
+     "grads=True, state=False,\n"
+     "               prefix='optimizer', dump_type=None)\n--\n\n"
+     "Add gradients before each step of a torch optimizer, and parameters after it. "
+     "Returns a marey.DumpHandle."},
     {"trigger", NATIVE_FASTCALL(dumper_trigger),
-     "trigger($self, /, reason='trigger')\n--\n\nWrite the steps that the flight recorder keeps."},
+     "trigger($self, /, reason='trigger')\n--\n\n"
+     "Publish the steps kept by the flight recorder."},
     {"wait", NATIVE_FASTCALL(dumper_wait),
-     "wait($self, /)\n--\n\nWait until all that was dumped is written."},
+     "wait($self, /)\n--\n\n"
+     "Wait until all dumped data are written."},
     {"__reduce__", native_single_reduce, METH_NOARGS, "Pickle as the one instance."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef dumper_getset[] = {
-    {"is_enabled", dumper_is_enabled, NULL, "Whether it is switched on.", NULL},
-    {"dump_count", dumper_dump_count, NULL, "The number of the step that is being added to.", NULL},
-    {"dump_dir", dumper_dump_dir, NULL, "Where steps go; \"\" while that is not known.", NULL},
-    {"counts", dumper_counts, NULL, "What was written and what is missing so far, as a dict.", NULL},
+    {"is_enabled", dumper_is_enabled, NULL, "Whether dumping is enabled.", NULL},
+    {"dump_count", dumper_dump_count, NULL, "The number of the current step.", NULL},
+    {"dump_dir", dumper_dump_dir, NULL, "The output directory; \"\" if not known yet.", NULL},
+    {"counts", dumper_counts, NULL, "Counts of written and missing data so far, as a dict.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyDoc_STRVAR(
-    dumper_doc,
-    "Write tensors to files, step by step, to look at them and to compare two runs.\n\n"
-    "TensorDumper() returns the one instance of this process; with arguments it is enabled "
-    "as well. Off by default:\nthen its methods do nothing.");
+PyDoc_STRVAR(dumper_doc,
+             "Write tensors to files, step by step, to inspect them and to compare two runs.\n\n"
+             "TensorDumper() returns the one instance of this process; with arguments it is "
+             "enabled as well. Off by default:\n"
+             "then its methods do nothing.");
 
 PyDoc_STRVAR(accvlab_doc,
              "marey.TensorDumper, for programs written for ACCV-Lab's: enable() writes "

@@ -195,7 +195,7 @@ int native_image_init(struct native_state *state, PyObject *options, struct nati
     int channel = 0, map = 0;
     memset(out, 0, sizeof *out);
     if (!PyDict_Check(options))
-        return EXT_FAIL(PyExc_TypeError, "the options of images are a dict, not %.200s",
+        return EXT_FAIL(PyExc_TypeError, "image options must be a dict, not %.200s",
                         Py_TYPE(options)->tp_name);
     struct marey_image_options *const o = &out->options;
     if (check_keys(options) < 0 || range_of(options, o) < 0 ||

@@ -95,9 +95,9 @@ PyMethodDef native_event_functions[] = {
      "push($module, name, /)\n--\n\nBegin a range on this thread; pop() ends it."},
     {"pop", NATIVE_FASTCALL(event_pop),
      "pop($module, /, name=None)\n--\n\n"
-     "End what was begun last on this thread.\n\n"
-     "With nesting checked (marey.start(check=True)), a name that does not fit raises RangeError "
-     "and pops nothing."},
+     "End the innermost range of this thread.\n\n"
+     "With nesting checked (marey.start(check=True)), a name that does not match raises "
+     "RangeError and pops nothing."},
     {"mark", NATIVE_FASTCALL(event_mark),
      "mark($module, /, name, payload=None, category=None, color=None, domain=None)\n--\n\n"
      "A point in time on this thread."},

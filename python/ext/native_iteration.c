@@ -140,13 +140,13 @@ PyMethodDef native_iteration_functions[] = {
     {"auto_is_on", auto_is_on, METH_NOARGS, NULL},
     {"set_warmup", iteration_set_warmup, METH_O,
      "set_warmup($module, iterations, /)\n--\n\n"
-     "The first iterations of the process are warm-up. Before or during them."},
+     "Mark the first iterations of the process as warm-up. Call before or during them."},
     {"epoch_begin", epoch_begin, METH_VARARGS, NULL},
     {"epoch_last", epoch_last, METH_NOARGS, NULL},
     {"epoch_end", epoch_end, METH_NOARGS, NULL},
     {"progress", progress, METH_NOARGS,
      "progress($module, /)\n--\n\n"
-     "How far this process is: iterations (warm-up among them), epochs, and who counts, as a "
-     "dict."},
+     "Progress of this process: iterations (including warm-up), epochs, and the driver, "
+     "as a dict."},
     {NULL, NULL, 0, NULL},
 };

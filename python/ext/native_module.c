@@ -157,15 +157,15 @@ static PyObject *exception_create(const struct native_state *state, const char *
 
 static int make_exceptions(struct native_state *state)
 {
-    state->error = PyErr_NewExceptionWithDoc(
-        "marey.MareyError", "What marey could not do, in one sentence.", NULL, NULL);
+    state->error =
+        PyErr_NewExceptionWithDoc("marey.MareyError", "An operation of marey failed.", NULL, NULL);
     if (state->error == NULL)
         return -1;
     state->range_error =
         exception_create(state, "marey.RangeError",
-                         "Ranges do not nest, and nesting is checked; nothing was popped.");
+                         "Ranges do not nest, while nesting is checked; nothing was popped.");
     state->state_error =
-        exception_create(state, "marey.StateError", "The call does not fit what is on already.");
+        exception_create(state, "marey.StateError", "The call is not valid in the current state.");
     return state->range_error != NULL && state->state_error != NULL ? 0 : -1;
 }
 

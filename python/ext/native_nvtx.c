@@ -106,25 +106,28 @@ EXT_PROPERTY(nvtx_is_enabled, PyBool_FromLong(marey_nvtx_is_enabled()))
 static PyMethodDef nvtx_methods[] = {
     {"enable", NATIVE_FASTCALL(nvtx_enable),
      "enable($self, /, sync_on_push, sync_on_pop, keep_track_of_range_order)\n--\n\n"
-     "Switch it on: wait for the GPU before each push, before each pop; check that ranges nest."},
+     "Enable: wait for the GPU before each push, before each pop; check that ranges nest."},
     {"disable", nvtx_disable, METH_NOARGS,
      "disable($self, /)\n--\n\n"
-     "Switch it off. Ranges that this thread has open through it are ended."},
+     "Disable. Ends the ranges that this thread has open through it."},
     {"reset", nvtx_disable, METH_NOARGS,
-     "reset($self, /)\n--\n\nSwitch it off and forget its options, as disable() does."},
+     "reset($self, /)\n--\n\n"
+     "Disable and drop the options, like disable()."},
     {"range_push", NATIVE_FASTCALL(nvtx_range_push),
      "range_push($self, /, range_name)\n--\n\n"
-     "Wait for the GPU if asked to, then begin a range on this thread. Nothing while off."},
+     "Wait for the GPU if enabled, then begin a range on this thread. Does nothing while "
+     "disabled."},
     {"range_pop", NATIVE_FASTCALL(nvtx_range_pop),
      "range_pop($self, /, range_name=None)\n--\n\n"
-     "Wait for the GPU if asked to, then end the range that was begun last on this thread.\n\n"
-     "With the order kept track of, a name that does not fit raises RangeError and pops nothing."},
+     "Wait for the GPU if enabled, then end the innermost range of this thread.\n\n"
+     "With keep_track_of_range_order, a name that does not match raises RangeError and "
+     "pops nothing."},
     {"__reduce__", native_single_reduce, METH_NOARGS, "Pickle as the one instance."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef nvtx_getset[] = {
-    {"is_enabled", nvtx_is_enabled, NULL, "Whether it is switched on.", NULL},
+    {"is_enabled", nvtx_is_enabled, NULL, "Whether it is enabled.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -183,7 +186,8 @@ PyMethodDef native_handle_functions[] = {
     {"nvtx_push_handle", handle_push, METH_O,
      "nvtx_push_handle($module, handle, /)\n--\n\nBegin a range by handle."},
     {"nvtx_pop_handle", handle_pop, METH_NOARGS,
-     "nvtx_pop_handle($module, /)\n--\n\nEnd what was begun last on this thread."},
+     "nvtx_pop_handle($module, /)\n--\n\n"
+     "End the innermost range of this thread."},
     {"nvtx_addresses", handle_addresses, METH_NOARGS,
      "nvtx_addresses($module, /)\n--\n\nThe addresses of the C functions, by name."},
     {NULL, NULL, 0, NULL},

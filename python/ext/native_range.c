@@ -111,21 +111,20 @@ static PyMethodDef range_methods[] = {
 static PyMemberDef range_members[] = {
     {"name", T_OBJECT, offsetof(struct native_range, name), READONLY, "The name, as it was given."},
     {"category", T_OBJECT, offsetof(struct native_range, category), READONLY,
-     "What groups it with others, or None."},
+     "The category, or None."},
     {"domain", T_OBJECT, offsetof(struct native_range, domain), READONLY,
-     "The library that uses it, or None."},
+     "The library it belongs to, or None."},
     {NULL, 0, 0, 0, NULL},
 };
 static PyGetSetDef range_getset[] = {
     {"color", range_get_color, NULL, "0xAARRGGBB, or None.", NULL},
-    {"payload", range_payload, NULL, "The value that travels with it, or None.", NULL},
+    {"payload", range_payload, NULL, "The payload, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyDoc_STRVAR(
-    range_doc,
-    "A named stretch of time: a context manager, an async one, and a decorator.\n\n"
-    "Made by marey.range(name). Never changes, so one object serves all threads and tasks.");
+PyDoc_STRVAR(range_doc,
+             "A named range: a context manager, an async one, and a decorator.\n\n"
+             "Made by marey.range(name). Immutable, so one object serves all threads and tasks.");
 
 EXT_TYPE(native_range_spec, "marey.Range", struct native_range,
          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
@@ -330,14 +329,14 @@ NATIVE_METHOD(range_function)
     return range_slow(self, args, nargs, kwnames);
 }
 
-PyDoc_STRVAR(
-    range_function_doc,
-    "range(name, category=None, color=None, payload=None, domain=None)\n--\n\n"
-    "A named stretch of time: `with marey.range(\"forward\"):`, `async with`, or a decorator.\n\n"
-    "The same name gives the same object. `@marey.range` without arguments takes the function's "
-    "qualified name.\n"
-    "Keep what varies out of the name and in the payload (an int, a float or a text). `domain` "
-    "names the library that speaks.");
+PyDoc_STRVAR(range_function_doc,
+             "range(name, category=None, color=None, payload=None, domain=None)\n--\n\n"
+             "A named range: `with marey.range(\"forward\"):`, `async with`, or a decorator.\n\n"
+             "The same name gives the same object. `@marey.range` without arguments uses the "
+             "function's qualified name.\n"
+             "Put varying data into the payload (an int, a float or a text), not into the name. "
+             "`domain` is the library it\n"
+             "belongs to.");
 
 PyMethodDef native_range_functions[] = {
     {"range", NATIVE_FASTCALL(range_function), range_function_doc},

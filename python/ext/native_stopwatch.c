@@ -338,42 +338,53 @@ METHOD_OF_PACKAGE(gather)
 
 static PyMethodDef stopwatch_methods[] = {
     {"enable", NATIVE_FASTCALL(stopwatch_enable),
-     "enable($self, /, num_warmup_iters=0, print_every_n_iters=None, do_cuda_sync=False, gpu=None, "
-     "strict=False, sync_one_time=False)\n--\n\n"
-     "Switch it on, with no results yet. The first num_warmup_iters iterations are left out; a "
-     "report is printed every\nprint_every_n_iters measured ones. gpu=\"sync\", or do_cuda_sync, "
-     "waits for the GPU at both ends of a measurement;\ngpu=\"events\" lets the GPU note the "
-     "times, and nobody waits. With strict, misuse raises instead of being printed once."},
+     "enable($self, /, num_warmup_iters=0, print_every_n_iters=None, do_cuda_sync=False, "
+     "gpu=None, strict=False, sync_one_time=False)\n--\n\n"
+     "Enable, without results. Skips the first num_warmup_iters iterations, and prints a "
+     "report every\n"
+     "print_every_n_iters measured ones. gpu=\"sync\", or do_cuda_sync, waits for the GPU "
+     "at both ends of a measurement;\n"
+     "gpu=\"events\" uses GPU timestamps and does not wait. With strict, misuse raises "
+     "instead of being printed once."},
     {"disable", stopwatch_disable, METH_NOARGS,
      "disable($self, /)\n--\n\n"
-     "Switch it off. Results stay readable; measurements that run are dropped."},
+     "Disable. Results stay readable; running measurements are dropped."},
     {"reset", stopwatch_reset, METH_NOARGS,
-     "reset($self, /)\n--\n\nSwitch it off and forget results and options."},
-    {"clear", stopwatch_clear, METH_NOARGS, "clear($self, /)\n--\n\nForget the results and go on."},
+     "reset($self, /)\n--\n\n"
+     "Disable, and drop results and options."},
+    {"clear", stopwatch_clear, METH_NOARGS,
+     "clear($self, /)\n--\n\n"
+     "Drop the results and continue."},
     {"start_meas", NATIVE_FASTCALL(stopwatch_start_meas),
-     "start_meas($self, /, name)\n--\n\nStart a measurement. Nothing while off."},
+     "start_meas($self, /, name)\n--\n\n"
+     "Start a measurement. Does nothing while disabled."},
     {"end_meas", NATIVE_FASTCALL(stopwatch_end_meas),
-     "end_meas($self, /, name)\n--\n\nEnd it: its time counts for the iteration that goes on."},
+     "end_meas($self, /, name)\n--\n\n"
+     "End a measurement; its time counts for the current iteration."},
     {"cancel_meas", NATIVE_FASTCALL(stopwatch_cancel_meas),
-     "cancel_meas($self, /, name)\n--\n\nDrop it, as if it had not been started."},
+     "cancel_meas($self, /, name)\n--\n\n"
+     "Drop a measurement, as if not started."},
     {"finish_iter", NATIVE_FASTCALL(stopwatch_finish_iter),
      "finish_iter($self, /, samples=None)\n--\n\n"
-     "The iteration ends; samples is how many it worked on, for the throughput."},
+     "Finish the iteration; samples is its number of training samples, for the throughput."},
     {"start_one_time_measurement", NATIVE_FASTCALL(stopwatch_start_once),
      "start_one_time_measurement($self, /, name)\n--\n\n"
-     "Start what is measured once in the process, in warm-up too."},
+     "Start a measurement that happens once in the process, in warm-up too."},
     {"end_one_time_measurement", NATIVE_FASTCALL(stopwatch_end_once),
-     "end_one_time_measurement($self, /, name)\n--\n\nEnd it."},
+     "end_one_time_measurement($self, /, name)\n--\n\n"
+     "End a one-time measurement."},
     {"set_cpu_usage_meas_name", NATIVE_FASTCALL(stopwatch_set_usage),
      "set_cpu_usage_meas_name($self, /, name, usage=None)\n--\n\n"
-     "Measure the use of processors during `name` as well, and more, from its next start on. Any "
-     "number of names.\n\n"
-     "usage is one or several of thread, process, tree (the process and its living descendants), "
-     "machine,\nfaults (page faults and context switches) and rss; None for all."},
+     "Also measure CPU usage during `name`, and more, from its next start on. Any number "
+     "of names.\n\n"
+     "usage is one or several of thread, process, tree (the process and its living "
+     "descendants), machine,\n"
+     "faults (page faults and context switches) and rss; None for all."},
     {"print_eval_times", NATIVE_FASTCALL(stopwatch_print_eval_times),
      "print_eval_times($self, /, file=None)\n--\n\nPrint the report, to sys.stdout by default."},
     {"report", stopwatch_report, METH_NOARGS,
-     "report($self, /)\n--\n\nThe report as a text, also when it is off."},
+     "report($self, /)\n--\n\n"
+     "The report as text, even while disabled."},
     {"get_num_nonwarmup_iters_measured", stopwatch_n_measured, METH_NOARGS,
      "get_num_nonwarmup_iters_measured($self, /)\n--\n\n"
      "Finished iterations without warm-up; 0 while off."},
@@ -398,15 +409,16 @@ static PyMemberDef stopwatch_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 static PyGetSetDef stopwatch_getset[] = {
-    {"is_enabled", stopwatch_is_enabled, NULL, "Whether it is switched on.", NULL},
+    {"is_enabled", stopwatch_is_enabled, NULL, "Whether the stopwatch is enabled.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 PyDoc_STRVAR(
     stopwatch_doc,
-    "Named measurements over the iterations of a program, with their statistics at hand.\n\n"
-    "Stopwatch() returns the one instance of this process; with arguments it is enabled as well. "
-    "Off by default:\nthen its methods do nothing. `with sw(\"forward\"):` measures a block, "
+    "Named measurements over the iterations of a program, with statistics while it runs.\n\n"
+    "Stopwatch() returns the one instance of this process; with arguments it is enabled "
+    "as well. Off by default:\n"
+    "then its methods do nothing. `with sw(\"forward\"):` measures a block, "
     "@sw(\"load\") a function.");
 
 EXT_LOCAL_TYPE(stopwatch_spec, "marey.Stopwatch", struct native_single,

@@ -146,19 +146,22 @@ PyMethodDef native_switch_functions[] = {
     {"enabled", switch_enabled, METH_NOARGS,
      "enabled($module, /)\n--\n\nWhether a recording is open."},
     {"set_rank", NATIVE_FASTCALL(switch_set_rank),
-     "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
+     "set_rank($module, /, rank, world_size=-1)\n--\n\n"
+     "Set the rank of this process."},
     {"set_worker", switch_set_worker, METH_O, NULL},
     {"allow_attach", NATIVE_FASTCALL(switch_allow_attach),
      "allow_attach($module, /, pid=None)\n--\n\n"
-     "Let a sampling profiler of the same user attach to this process; pid: only that one."},
+     "Allow a sampling profiler of the same user to attach to this process; pid: only that one."},
     {"run_id", switch_run_id, METH_NOARGS, NULL},
     {"rank", switch_rank, METH_NOARGS, NULL},
     {"set_versions", switch_set_versions, METH_O, NULL},
     {"set_experiment", switch_set_experiment, METH_VARARGS, NULL},
-    {"recording_path", switch_recording_path,
-     METH_NOARGS, "recording_path($module, /)\n--\n\nThe directory of the recording that is open or was last; \"\" before any."},
+    {"recording_path", switch_recording_path, METH_NOARGS,
+     "recording_path($module, /)\n--\n\n"
+     "The directory of the open or last recording; \"\" before any."},
     {"counts", switch_counts, METH_NOARGS,
-     "counts($module, /)\n--\n\nWhat the recording has taken and lost so far, as a dict."},
+     "counts($module, /)\n--\n\n"
+     "Counts of recorded and lost events so far, as a dict."},
     {"options_help", switch_options_help, METH_NOARGS, NULL},
     {"library_path", switch_library_path, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -183,8 +183,8 @@ static PyObject *wrap_function(struct native_range *range, PyObject *function)
     if (is_measurement(range) && (flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)))
         return PyErr_Format(
             PyExc_TypeError,
-            "tasks that take turns on a thread cannot be measured as a whole; decorate "
-            "with marey.range, or measure what lies between two awaits");
+            "coroutines cannot be measured as a whole; decorate with marey.range, or measure the "
+            "code between two awaits");
     return ext_call("marey._resume", by, "OO", (PyObject *)range, function);
 }
 

@@ -286,7 +286,7 @@ def test_a_flight_recorder_in_layout_accvlab_is_published_too(program: Any, run:
 def test_options_have_the_last_word(program: Any, run: Any, tmp_path: Path) -> None:
     options = f"dump.dir={tmp_path / 'wanted'},dump.mode=digests,dump.first=1,dump.every=2,dump.last=4"
     done = run(program("dump", tmp_path / "other", 6, "disable"), env={"MAREY_OPTIONS": options})
-    assert "as the options say" in done.stderr
+    assert "as set by options" in done.stderr
     assert not (tmp_path / "other").exists()
     steps = read_dump(tmp_path / "wanted")
     assert [step["header"]["step"] for step in steps] == [1, 3]

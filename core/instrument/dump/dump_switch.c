@@ -216,7 +216,7 @@ static marey_status switch_on(const struct marey_dump_options *o, bool by_option
             dump->dir);
     MAREY_TRY(prepare(o));
     if (o->dir != NULL && (given.given & GIVEN_DIR) && strcmp(o->dir, given.dir) != 0)
-        marey__say("dumping into %s, as the options say, and not into %s", dump->dir, o->dir);
+        marey__say("dumping into %s, as set by options, not into %s", dump->dir, o->dir);
     is_by_options = by_options;
     __atomic_fetch_or(&marey_switch[0], MAREY_ON_DUMP, __ATOMIC_RELEASE);
     return MAREY_OK;

@@ -257,8 +257,7 @@ void marey__gpu_session_stop(struct marey__gpu_ending ending)
     if (result != MAREY__CUPTI_SUCCESS) {
         char sentence[128];
         snprintf(sentence, sizeof sentence,
-                 "CUPTI did not hand out its last records (error %d): GPU work may be missing",
-                 result);
+                 "CUPTI did not return its last records (error %d): GPU work may be missing", result);
         marey__record_note(sentence);
     }
     if (!ending.is_exit) { /* otherwise CUDA may be gone, and CUPTI would call it */

@@ -244,7 +244,7 @@ static marey_status put_measured(struct marey__buf *out, uint64_t n)
     put_totals(out, &intervals, &iterations);
     const size_t before = out->len;
     MAREY_TRY(
-        put_section(out, "usage", "Mean CPU usage during (100 % is one processor):\n", put_usage));
+        put_section(out, "usage", "Mean CPU usage during (100 % is one CPU core):\n", put_usage));
     if (out->len > before)
         put_separator(out);
     return put_gpu(out);
