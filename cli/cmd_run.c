@@ -355,6 +355,7 @@ static bool prepare_sampler(struct run_sample *sample, const char *recording)
         wants.strategy = MAREY_SAMPLER_SNAPSHOT;
         wants.audit_share = -1;
         wants.pauses = 1;
+        wants.counters = 1;
     }
     return cli_status(marey_sampler_create(&wants, &sample->sampler)) == CLI_FINE;
 }

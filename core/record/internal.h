@@ -371,7 +371,7 @@ void marey__log_try_again(struct marey__log *log);
  * content. Later blocks go too: they describe words that are no longer in the log. False if there is none, or on error.
  */
 bool marey__log_drop_last_words(struct marey__log *log, struct marey__loss_entry *lost);
-void marey__site_put(struct marey__buf *out, const struct marey__site *site);
+MAREY_PRIVATE_API void marey__site_put(struct marey__buf *out, const struct marey__site *site);
 
 /* ---- queue.c: a bounded queue of chunk numbers, many writers and readers, no lock ---- */
 

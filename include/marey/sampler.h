@@ -55,6 +55,7 @@ struct marey_sampler_options {
     int fixed_gaps;     /* non-zero: equal intervals. They alias with periodic programs */
     uint32_t patience_ms; /* time for a process to start Python; 0: 1000; UINT32_MAX: no limit */
     int pauses; /* non-zero: no samples in a random eighth of the time, so that a report can measure what sampling costs */
+    int counters; /* non-zero: CPU contention, page faults and I/O of all processes, as counters in the recording */
     int programs; /* non-zero: native stacks of programs without Python, unless a sampled process runs Python. Stops running threads */
 };
 

@@ -8,6 +8,8 @@
  *       target_program.c     one process without Python: native stacks of its threads
  *       thread_state.c       on a CPU or waiting, and for what, from /proc
  *       thread_stop.c        stops one thread for exact samples
+ *     system_counters.c    counters of the whole tree: contention, faults, I/O
+ *     system_counters.c    counters of the whole tree: contention, faults, I/O
  *   stacks_read.c        all threads of many processes once
  *   live*.c              counts for `marey top`
  *
@@ -403,6 +405,18 @@ void marey__family_settle(struct marey__family *family, struct marey__family_mem
 bool marey__family_is_over(const struct marey__family *family);
 size_t marey__family_count(const struct marey__family *family, enum marey__member_kind kind);
 
+/* ---- system_counters.c ---- */
+
+struct marey__system_counters;
+/* NULL without memory. */
+struct marey__system_counters *marey__system_counters_create(void);
+/* Reads the counters of all members when they are due, and writes them into the log. */
+MAREY_WARN_UNUSED marey_status marey__system_counters_read(struct marey__system_counters *counters,
+                                                           const struct marey__family *family,
+                                                           struct marey__samples_log *log,
+                                                           uint64_t now_ns);
+void marey__system_counters_destroy(struct marey__system_counters *counters);
+
 /* The whole sampler. Internal to core/sampler. */
 
 struct marey_sampler {
@@ -417,6 +431,7 @@ struct marey_sampler {
     struct marey__samples_log *log; /* NULL: nothing is written */
     struct marey__sampler_context context;
     struct marey__family family;
+    struct marey__system_counters *counters; /* NULL: not wanted */
     marey_sampler_on_round_fn *on_round;
     void *on_round_ctx;
 

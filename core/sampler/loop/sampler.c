@@ -74,6 +74,10 @@ static marey_status open_all(struct marey_sampler *sampler,
     marey__family_init(&sampler->family, &sampler->context, !options->no_children,
                        options->patience_ms);
     sampler->family.is_calm = options->pauses != 0;
+    if (options->counters != 0 && options->path != NULL) {
+        sampler->counters = marey__system_counters_create();
+        MAREY__TRY_MEMORY(sampler->counters != NULL);
+    }
     sampler->family.has_programs = options->programs != 0;
     for (size_t i = 0; i < options->n_pids; i++)
         MAREY_TRY(marey__family_name(&sampler->family, options->pids[i]));
@@ -183,6 +187,7 @@ void marey_sampler_destroy(marey_sampler *sampler)
     if (sampler->log != NULL)
         (void)marey__samples_log_close(sampler->log, "stop");
     marey__family_fini(&sampler->family);
+    marey__system_counters_destroy(sampler->counters);
     marey__sampler_context_fini(&sampler->context);
     marey_samples_destroy(sampler->samples);
     marey__free(sampler->joining);

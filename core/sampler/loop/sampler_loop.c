@@ -237,6 +237,9 @@ static marey_status publish(struct marey_sampler *sampler, uint64_t now_ns)
     sampler->published_ns = now_ns;
     take_joining(sampler);
     marey__sampler_publish_counts(sampler);
+    if (sampler->counters != NULL)
+        MAREY_TRY(
+            marey__system_counters_read(sampler->counters, &sampler->family, sampler->log, now_ns));
     return sampler->log != NULL ? marey__samples_log_tick(sampler->log) : MAREY_OK;
 }
 

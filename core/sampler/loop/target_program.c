@@ -46,7 +46,7 @@ void marey__program_target_list(struct marey__sampler_context *context, struct m
                 : NULL;
         if (thread == NULL || target->at_ns < thread->name_ns)
             continue;
-        name[marey__read_proc(target->pid, (int64_t)tid, "comm", name, sizeof name)] = '\0';
+        marey__read_proc(target->pid, (int64_t)tid, "comm", name, sizeof name);
         name[strcspn(name, "\n")] = '\0';
         marey__target_name_thread(context, target, thread, name);
     }

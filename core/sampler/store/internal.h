@@ -58,6 +58,10 @@ struct marey__samples_log {
     uint64_t written_ns, counted_ns, moment_ns;
     unsigned most_shift;
     struct marey__buf raw, packed;
+    uint64_t *words, words_base_ns, words_last_ns; /* of counters, not written yet */
+    size_t n_words, words_cap;
+    uint32_t n_word_blocks;
+    marey__packer *packer; /* NULL: no counters so far */
     struct ZSTD_CCtx_s *zstd;
 };
 struct marey__samples_log_options {
@@ -94,6 +98,33 @@ marey_status marey__samples_log_round(struct marey__samples_log *log,
                                       const struct marey_samples_round *round);
 /* Writes pending data if they are a second old or a megabyte long. Call it periodically, also without rounds. */
 marey_status marey__samples_log_tick(struct marey__samples_log *log);
+/* ---- counters_log.c: counters of the process tree, as COUNTER records on a lane of this log ---- */
+
+enum marey__system_counter {
+    MAREY__SYSTEM_RUNNING, /* mean since the previous value, as are the other rates */
+    MAREY__SYSTEM_WAITING,
+    MAREY__SYSTEM_CORES,
+    MAREY__SYSTEM_THREADS,
+    MAREY__SYSTEM_PROCESSES,
+    MAREY__SYSTEM_SWITCHES,
+    MAREY__SYSTEM_FAULTS,
+    MAREY__SYSTEM_BYTES_READ,
+    MAREY__SYSTEM_IO_STALL,
+    MAREY__SYSTEM_SWAP,
+    MAREY__SYSTEM_THROTTLED,
+    MAREY__SYSTEM_COUNTERS,
+};
+/* Their sites have this category, and the key as domain. */
+#define MAREY__SYSTEM_CATEGORY "system"
+extern const struct marey__counter_name {
+    const char *name, *key;
+} marey__system_counter_names[MAREY__SYSTEM_COUNTERS];
+/* One value of each. Written with the next block of samples. */
+marey_status marey__samples_log_counters(struct marey__samples_log *log, uint64_t at_ns,
+                                         const double values[MAREY__SYSTEM_COUNTERS]);
+/* Writes what waits. */
+marey_status marey__samples_log_write_counters(struct marey__samples_log *log);
+
 /* Bytes so far. */
 uint64_t marey__samples_log_size(struct marey__samples_log *log);
 /* Writes the rest and how it ended ("stop", "exit"). Always frees the log. Accepts NULL. */

@@ -265,7 +265,8 @@ static void destroy(struct marey__samples_log *log)
     for (size_t i = 0; i < log->n_runs; i++)
         MAREY__FREE_ALL(log->runs[i].at_ns, log->runs[i].weights_ns, log->runs[i].changes,
                         log->runs[i].present);
-    MAREY__FREE_ALL(log->runs, log->known, log->thread_names, log->processes_written);
+    MAREY__FREE_ALL(log->runs, log->known, log->thread_names, log->processes_written, log->words);
+    marey__packer_destroy(log->packer);
     marey__buf_fini(&log->raw);
     marey__buf_fini(&log->packed);
     ZSTD_freeCCtx(log->zstd);
@@ -396,6 +397,7 @@ static marey_status write_all(struct marey__samples_log *log, uint64_t now_ns, b
     struct marey__block block = {.type = MAREY__BLOCK_SAMPLES, .sequence = log->n_blocks};
     log->written_ns = now_ns;
     log->raw.len = 0;
+    MAREY_TRY(marey__samples_log_write_counters(log));
     put_definitions(log);
     put_runs(log, &block);
     if (with_counts)
