@@ -262,7 +262,10 @@ static const struct marey_analysis *list_recorded(marey_recording *recording, ch
     const struct marey_analysis *first = NULL, *analysis;
     list[0] = '\0';
     for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
-        if (analysis->option == NULL || !marey_report_is_there(analysis->name, &recording, 1))
+        const bool is_empty =
+            n_sampled == 0 && strcmp(analysis->name, "samples") == 0; /* the sampler has a log */
+        if (analysis->option == NULL || is_empty ||
+            !marey_report_is_there(analysis->name, &recording, 1))
             continue;
         cli_append(list, size, ", ", analysis->name);
         first = first != NULL ? first : analysis;
