@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "run/run.h"
 
 static struct {
     const char *output, *rate, *duration, *max_slowdown;

@@ -15,7 +15,7 @@
  */
 #include <ctype.h>
 
-#include "cli.h"
+#include "lib/cli.h"
 
 /* ---- words ---- */
 

@@ -1,8 +1,8 @@
 /* marey diff: compares two dumps and finds the first difference. */
 #include <stdio.h>
 
-#include "analysis_command.h"
-#include "report_options.h"
+#include "report/analysis_command.h"
+#include "report/report_options.h"
 
 static uint32_t limit = 30; /* rows that fit on a screen */
 

@@ -1,5 +1,5 @@
 /* marey doctor: what can be measured here, and how to enable the rest. */
-#include "cli.h"
+#include "lib/cli.h"
 
 static struct {
     bool json, measure;

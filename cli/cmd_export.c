@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report_options.h"
+#include "report/report_options.h"
 
 static struct {
     const char *to, *output, *baseline, *from, *until, *launched_before, *process;

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "lib/cli.h"
 
 static struct {
     const char *output, *from;

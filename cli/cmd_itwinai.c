@@ -1,7 +1,7 @@
 /*
  * Commands of itwinai. generate-flamegraph is 'marey export'; the others are in Python, marey/itwinai/_report.py.
  */
-#include "cli.h"
+#include "lib/cli.h"
 
 /* Passes the given options. */
 static int run_in_python(const struct cli_command *command)

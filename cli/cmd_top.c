@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "lib/terminal.h"
 #include "sampling.h"
-#include "terminal.h"
 #include "top.h"
 
 enum { DRAW_MS = 500, PRINT_MS = 1000, ANSWER_MS = 400 };

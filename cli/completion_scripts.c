@@ -1,5 +1,5 @@
 /* Scripts of `marey completion`. \1 stands for the extensions of files that are imported. */
-#include "cli.h"
+#include "lib/cli.h"
 
 /*
  * Bash 4.2 or later. Bash splits words at "=", so the script joins them first, and removes from suggestions the part

@@ -2,7 +2,7 @@
 #ifndef MAREY_CLI_DUMP_H
 #define MAREY_CLI_DUMP_H
 
-#include "cli.h"
+#include "lib/cli.h"
 #include <marey/dumpfile.h>
 
 /* A selected value, while its step is open. */

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include "analysis_command.h"
-#include "report_options.h"
+#include "report/analysis_command.h"
+#include "report/report_options.h"
 
 const struct cli_command *const cli_commands[] = {
     &cli_command_run,

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "cli.h"
+#include "lib/cli.h"
 
 /*
  * Creates a sampler of `n` processes. Unreadable ones are printed with the reason and counted in `*n_failed`, and the

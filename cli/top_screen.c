@@ -1,7 +1,7 @@
 /*
  * The screen of `marey top`: a title line, the table, a line of keys. On a small terminal the table gets most room.
  */
-#include "cli.h"
+#include "lib/cli.h"
 #include "top.h"
 
 enum { KEY_CTRL_D = 4, FIRST_NS = 300000000 /* earlier rates are noise */ };

@@ -258,7 +258,7 @@ void marey__record_open_later(const struct marey__settings *settings)
     switch_on();
 }
 
-/* Reports to `marey run` that the reason was printed: by a symlink, which needs no descriptor. cli/cmd_run.c removes it. */
+/* Reports to `marey run` that the reason was printed: by a symlink, which needs no descriptor. cli/run/cmd_run.c removes it. */
 static void leave_reason(const char *reason)
 {
     char path[sizeof record->path + 64];

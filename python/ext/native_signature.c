@@ -3,7 +3,7 @@
  */
 #include "native.h"
 
-#include "calls_sign.h"
+#include "calls/calls_sign.h"
 
 /* ---- formatters ---- */
 
