@@ -26,15 +26,19 @@ bool report_gates_check(const struct report_gates *gates)
     return gates->compute == NULL || cli_percent(compute_option, gates->compute, &percent);
 }
 
-static bool is_listed(const char *ids, const char *id)
+/* The first of two lists that is in both, `*len` bytes; NULL: none. */
+static const char *find_common(const char *ids, const char *found, size_t *len)
 {
-    size_t len;
-    while (*ids != '\0') {
-        const char *const word = next_id(&ids, &len);
-        if (strlen(id) == len && memcmp(word, id, len) == 0)
-            return true;
+    size_t n;
+    while (*found != '\0') {
+        const char *const word = next_id(&found, len);
+        for (const char *at = ids; *at != '\0';) {
+            const char *const id = next_id(&at, &n);
+            if (n == *len && memcmp(id, word, n) == 0)
+                return word;
+        }
     }
-    return false;
+    return NULL;
 }
 
 static struct marey_cell cell_of(const marey_table *table, size_t row, const char *column)
@@ -46,10 +50,13 @@ static int judge_findings(const char *ids, const marey_table *findings)
 {
     int status = CLI_FINE;
     for (size_t row = 0; row < marey_table_n_rows(findings); row++) {
-        const char *const id = cell_of(findings, row, "id").as.text;
-        if (!is_listed(ids, id))
+        size_t len;
+        const char *id = find_common(ids, cell_of(findings, row, "id").as.text, &len);
+        if (id == NULL)
+            id = find_common(ids, cell_of(findings, row, "because").as.text, &len);
+        if (id == NULL)
             continue;
-        cli_say("--fail-on %s: %s", id, cell_of(findings, row, "claim").as.text);
+        cli_say("--fail-on %.*s: %s", (int)len, id, cell_of(findings, row, "claim").as.text);
         status = CLI_NO;
     }
     return status;

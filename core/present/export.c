@@ -86,6 +86,14 @@ static marey_status check_options(const struct marey__export_format *format,
     return MAREY_OK;
 }
 
+static marey_status diagnose(marey_recording *const *recordings, size_t n, marey_report **out)
+{
+    if (!marey_report_is_there("diagnosis", recordings, n))
+        return MAREY_OK;
+    const marey_status status = marey_report_create("diagnosis", recordings, n, NULL, out);
+    return status == MAREY_EFORMAT ? MAREY_OK : status; /* it has nothing to diagnose */
+}
+
 static marey_status export_recordings(marey_recording *const *recordings, size_t n,
                                       const struct marey__export_format *format,
                                       const struct marey_export_options *options, int fd)
@@ -93,7 +101,10 @@ static marey_status export_recordings(marey_recording *const *recordings, size_t
     struct marey__export x = {
         .format = format, .options = options, .recordings = recordings, .n_recordings = n};
     MAREY_TRY(marey__out_init(&x.out, fd));
-    const marey_status status = export_all(&x, recordings, n);
+    marey_status status = format->marks_findings ? diagnose(recordings, n, &x.diagnosis) : MAREY_OK;
+    if (status == MAREY_OK)
+        status = export_all(&x, recordings, n);
+    marey_report_destroy(x.diagnosis);
     if (x.own != NULL && format->close != NULL)
         format->close(&x);
     marey__free(x.own);

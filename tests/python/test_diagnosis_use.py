@@ -39,6 +39,21 @@ def command(*args: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([COMMAND, *args], capture_output=True, text=True, timeout=120, check=False)
 
 
+WAITS = """
+import marey
+
+def work(n):
+    return sum(i * i % 7 for i in range(n))
+
+for step in range(60):
+    with marey.iteration():
+        with marey.phase("data"):
+            work(60_000)
+        with marey.phase("forward"):
+            work(20_000)
+"""
+
+
 def record(folder: Path, name: str, program: str) -> Path:
     (folder / f"{name}.py").write_text(program)
     words = [COMMAND, "run", "-o", f"{name}.marey", sys.executable, f"{name}.py"]
@@ -158,3 +173,22 @@ def test_without_a_diagnosis_on_both_sides_nothing_is_claimed(hot):
     stats = hot.parent / "a.json"
     stats.write_text(json.dumps({"series": {"(iteration)": [1e6, 1.1e6, 1e6] * 9}}))
     assert findings_of(stats, stats) == []
+
+
+def test_evidence_has_times_and_perfetto_marks_them(tmp_path):
+    pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    recording = record(tmp_path, "waits", WAITS)
+    (finding, *_) = marey.load(recording).diagnosis()["findings"]
+    assert finding["id"] == "input-bound"
+    lines, *times = finding["evidence"]
+    assert (lines["table"], lines["rows"][0]["line"]) == ("lines", finding["where"][0]["line"])
+    lengths = [each["to_ns"] - each["from_ns"] for each in times]
+    assert len(times) == 10 and lengths == sorted(lengths, reverse=True) and lengths[-1] > 0
+    assert command("export", recording, "-o", tmp_path / "waits.pftrace").returncode == 0
+    trace = pb.Trace.FromString((tmp_path / "waits.pftrace").read_bytes())
+    tracks = {p.track_descriptor.uuid: p.track_descriptor.name for p in trace.packet if p.HasField("track_descriptor")}
+    marked = [p for p in trace.packet if tracks.get(p.track_event.track_uuid) == "finding: input-bound"]
+    begins = [p for p in marked if p.track_event.type == pb.TrackEvent.TYPE_SLICE_BEGIN]
+    assert len(marked) == 2 * len(begins) and len(begins) in range(50, 60)  # steps without warm-up
+    assert {p.track_event.name for p in begins} == {finding["claim"]}
+    assert {each["from_ns"] for each in times} <= {p.timestamp for p in begins}

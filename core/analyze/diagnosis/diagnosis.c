@@ -173,6 +173,7 @@ static const struct marey_column finding_columns[] = {
     REAL("gain_low", NULL),
     REAL("gain_high", NULL),
     TEXT("action"),
+    TEXT("because"),
 };
 static const struct marey_column step_columns[] = {TEXT("phase"), NS("per_step_ns", "per step"),
                                                    SHARE("share", "of step")};
@@ -183,6 +184,8 @@ static const struct marey_column device_columns[] = {TEXT("what"),
 static const struct marey_column steps_columns[] = {
     COUNT("n", "steps"),   COUNT("warmup", NULL),       NS("median_ns", "median"),
     NS("mean_ns", "mean"), REAL("samples_per_s", NULL), TEXT("detected_by")};
+static const struct marey_column evidence_columns[] = {
+    TEXT("finding"), NUMBER("rank"), NUMBER("pid"), WHOLE("from_ns"), WHOLE("to_ns")};
 static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
     [MAREY__FINDINGS_TABLE] = {"findings", finding_columns, MAREY__COUNT_OF(finding_columns), NULL,
                                "what slows the program down"},
@@ -195,6 +198,9 @@ static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
                              "what GPUs do in the training steps that were traced"},
     [MAREY__STEPS_TABLE] = {"steps", steps_columns, MAREY__COUNT_OF(steps_columns), NULL,
                             "training steps after warm-up, one row"},
+    [MAREY__EVIDENCE_TABLE] =
+        {"evidence", evidence_columns, MAREY__COUNT_OF(evidence_columns),
+         NULL, "when each finding was seen, the longest times first, on the clock of the machine (CLOCK_MONOTONIC)"},
 };
 
 static void put_finding(marey_table *table, const struct marey__facts *facts,
@@ -219,6 +225,11 @@ static void put_finding(marey_table *table, const struct marey__facts *facts,
     marey__put_real(table, f->gain_low, !f->is_risk);
     marey__put_real(table, f->gain_high, !f->is_risk);
     marey__put_string(table, f->is.action);
+    char because[MAREY__FINDING_TEXT] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < f->n_because; i++)
+        marey__append(because, sizeof because, &len, "%s%s", i > 0 ? "," : "", f->because[i].id);
+    marey__put_string(table, because);
 }
 
 static void put_step(marey_table *table, const struct marey__facts *facts)
@@ -274,7 +285,8 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     for (size_t i = 0; i < d->n_findings; i++)
         put_finding(report->tables[MAREY__FINDINGS_TABLE], &d->facts, &d->findings[i]);
     put_step(report->tables[MAREY__STEP_TABLE], &d->facts);
-    MAREY__TRY_MEMORY(marey__facts_put_startup(&d->facts, report->tables[MAREY__STARTUP_TABLE]));
+    MAREY__TRY_MEMORY(marey__facts_put_startup(&d->facts, report->tables[MAREY__STARTUP_TABLE]) &&
+                      marey__diagnosis_put_evidence(d, report->tables[MAREY__EVIDENCE_TABLE]));
     return MAREY_OK;
 }
 

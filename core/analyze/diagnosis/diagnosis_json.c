@@ -103,9 +103,43 @@ static const char *severity(const struct marey__finding *f)
     return f->is_risk || f->at_most >= 1.3 ? "high" : f->at_most >= 1.1 ? "medium" : "low";
 }
 
+/* The place, and the longest times of the table, in which a finding was seen. */
+static void put_evidence(struct marey__buf *b, const struct marey__facts *facts,
+                         const struct marey__cause *cause, const marey_table *table)
+{
+    enum { MOST = 10 };
+    const char *before = "";
+    size_t n = 0;
+    marey__buf_puts(b, ",\"evidence\":[");
+    if (cause->place.function != 0) {
+        const struct marey_samples_function *const f =
+            marey_samples_get_function(facts->set.samples, cause->place.function);
+        marey__json_printf(b, "{'table':'lines','rows':[{'function':%s,'file':%s,'line':%u,'ns':%lu,",
+                           f->name, f->file, cause->place.line, (unsigned long)cause->place.ns);
+        put_real(b, "share", cause->place.share, true);
+        marey__buf_puts(b, "}]}");
+        before = ",";
+    }
+    for (size_t row = 0; row < marey_table_n_rows(table) && n < MOST; row++) {
+        if (strcmp(marey_table_cell(table, row, 0).as.text, cause->id) != 0)
+            continue;
+        const struct marey_cell rank = marey_table_cell(table, row, 1);
+        marey__buf_printf(
+            b, "%s{\"from_ns\":%" PRIu64 ",\"to_ns\":%" PRIu64 ",\"process\":%" PRId64 ",", before,
+            marey_table_cell(table, row, 3).as.u64, marey_table_cell(table, row, 4).as.u64,
+            marey_table_cell(table, row, 2).as.i64);
+        put_real(b, "rank", (double)rank.as.i64, !rank.is_null);
+        marey__buf_puts(b, ",\"lane\":null}");
+        before = ",";
+        n++;
+    }
+    marey__buf_puts(b, "]");
+}
+
 /* What a finding and its causes have in common; `f` is the finding. */
 static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
-                      const struct marey__cause *cause, const struct marey__finding *f)
+                      const struct marey__cause *cause, const struct marey__finding *f,
+                      const marey_table *evidence)
 {
     const bool is_finding = cause == &f->is;
     marey__buf_puts(b, "{");
@@ -129,13 +163,14 @@ static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
     marey__buf_puts(b, ",\"because\":[");
     for (size_t i = 0; is_finding && i < f->n_because; i++) {
         marey__buf_puts(b, i > 0 ? "," : "");
-        put_cause(b, facts, &f->because[i], f);
+        put_cause(b, facts, &f->because[i], f, evidence);
     }
     marey__buf_puts(b, "],");
     put_text(b, "action", cause->action);
     marey__buf_puts(b, ",\"verify\":null,");
     put_real(b, "confidence", f->confidence, true);
-    marey__buf_puts(b, ",\"evidence\":[]}");
+    put_evidence(b, facts, cause, evidence);
+    marey__buf_puts(b, "}");
 }
 
 marey_status marey__diagnosis_json(struct marey__answer *answer)
@@ -152,7 +187,8 @@ marey_status marey__diagnosis_json(struct marey__answer *answer)
     marey__buf_puts(b, "\"findings\":[");
     for (size_t i = 0; i < d->n_findings; i++) {
         marey__buf_puts(b, i > 0 ? "," : "");
-        put_cause(b, &d->facts, &d->findings[i].is, &d->findings[i]);
+        put_cause(b, &d->facts, &d->findings[i].is, &d->findings[i],
+                  answer->report->tables[MAREY__EVIDENCE_TABLE]);
     }
     marey__buf_puts(b, "]}\n");
     return marey__buf_to_stream(b, answer->lines.out);

@@ -284,6 +284,7 @@ enum {
     MAREY__STARTUP_TABLE,
     MAREY__DEVICE_TABLE,
     MAREY__STEPS_TABLE,
+    MAREY__EVIDENCE_TABLE,
     MAREY__DIAGNOSIS_TABLES
 };
 
@@ -354,6 +355,10 @@ extern const char marey__gc_action[];
 /* A time finding is worth printing from this gain on, by its lower end from that. */
 #define MAREY__GAIN_LEAST 1.03
 #define MAREY__GAIN_LOW_LEAST 1.01
+
+/* evidence.c: times in which findings were seen, the longest first. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__diagnosis_put_evidence(const struct marey__diagnosis *d,
+                                                     marey_table *table);
 
 /* ---- diagnosis.c ---- */
 

@@ -116,7 +116,8 @@ struct marey__export {
     const struct marey_export_options *options;
     marey_recording *const *recordings;
     size_t n_recordings;
-    void *own; /* the format's, for the whole export: `own_size` bytes, zeroed */
+    void *own;               /* the format's, for the whole export: `own_size` bytes, zeroed */
+    marey_report *diagnosis; /* for formats that mark findings; NULL: none */
     struct marey__out out;
     marey_status status; /* of failures that the walk cannot return: memory */
 
@@ -177,6 +178,7 @@ struct marey__export_format {
     bool reads_profiles; /* `whole` reads calls and samples itself; for other formats they become ranges first */
     bool has_samples_beside; /* includes samples beside events if samples are selected */
     bool is_timeline;        /* and also if they are not */
+    bool marks_findings;     /* uses `diagnosis` */
 };
 
 /*

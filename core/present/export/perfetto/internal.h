@@ -137,6 +137,8 @@ void marey__perfetto_arrow(const struct marey__export *x, struct marey__buf *buf
 void marey__perfetto_flow_end(struct marey__export *x, const uint64_t *record);
 
 /* An iteration, epoch or phase, on a track of its kind. */
+/* Slices in which findings of the diagnosis were seen, a track for each finding. */
+void marey__perfetto_findings(struct marey__export *x);
 void marey__perfetto_span(struct marey__export *x, const struct marey__span *span);
 
 #endif

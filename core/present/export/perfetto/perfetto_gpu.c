@@ -395,6 +395,7 @@ const struct marey__export_format marey__export_perfetto_gpu = {
             .is_binary = true,
         },
     .start = marey__perfetto_start,
+    .marks_findings = true,
     .process = marey__perfetto_process,
     .batch = marey__perfetto_batch,
     .span = marey__perfetto_span,

@@ -141,6 +141,7 @@ const struct marey__export_format marey__export_perfetto_tar = {
         },
     .own_size = sizeof(struct marey__tar),
     .start = on_start,
+    .marks_findings = true,
     .process = on_process,
     .batch = marey__perfetto_batch,
     .span = marey__perfetto_span,

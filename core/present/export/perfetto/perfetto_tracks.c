@@ -158,6 +158,8 @@ marey_status marey__perfetto_process(struct marey__export *x)
         make_begin(&sites[slot], marey__export_site(x, slot), slot);
     x->sites = sites;
     put_process_track(x);
+    if (x->diagnosis != NULL)
+        marey__perfetto_findings(x);
     return x->status;
 }
 
@@ -400,4 +402,57 @@ void marey__perfetto_span(struct marey__export *x, const struct marey__span *spa
     put_edge(x, span, span->begin_ns, TYPE_BEGIN);
     if (!span->is_open)
         put_edge(x, span, span->end_ns, TYPE_END);
+}
+
+/* ---- findings of the diagnosis ---- */
+
+/* Distinct from those of spans by the next bit. */
+static uint64_t finding_uuid(const struct marey__export *x, size_t finding)
+{
+    return process_uuid(x) | UINT64_C(3) << 61 | finding;
+}
+
+static void put_finding_edge(struct marey__export *x, size_t finding,
+                             const struct marey_cell *claim, uint64_t ns)
+{
+    const struct marey__perfetto_message event =
+        marey__perfetto_open_at(x, NULL, ns + (uint64_t)x->shift_ns, PACKET_TRACK_EVENT);
+    pb_uint(&x->texts, EVENT_TYPE, claim != NULL ? TYPE_BEGIN : TYPE_END);
+    pb_uint(&x->texts, EVENT_TRACK_UUID, finding_uuid(x, finding));
+    if (claim != NULL)
+        pb_text(&x->texts, EVENT_NAME, claim->as.text, claim->len);
+    marey__perfetto_close(x, event);
+}
+
+static bool is_of_process(const struct marey__export *x, const marey_table *evidence, size_t row)
+{
+    const uint64_t from_ns = marey__cell_of(evidence, row, "from_ns").as.u64;
+    return marey__cell_of(evidence, row, "pid").as.i64 == x->process->pid &&
+           x->process->first_ns <= from_ns && from_ns <= x->process->last_ns &&
+           strcmp(x->process->source, MAREY__SAMPLES_SOURCE) != 0;
+}
+
+void marey__perfetto_findings(struct marey__export *x)
+{
+    const marey_table *const findings = marey_report_table(x->diagnosis, "findings"),
+                             *const evidence = marey_report_table(x->diagnosis, "evidence");
+    size_t last = SIZE_MAX;
+    for (size_t row = 0; row < marey_table_n_rows(evidence); row++) {
+        const char *const id = marey__cell_of(evidence, row, "finding").as.text;
+        size_t f = 0;
+        while (strcmp(marey__cell_of(findings, f, "id").as.text, id) != 0)
+            f++;
+        if (!is_of_process(x, evidence, row))
+            continue;
+        if (f != last) {
+            char name[64];
+            snprintf(name, sizeof name, "finding: %s", id);
+            marey__perfetto_child_track(x, finding_uuid(x, f), name, strlen(name), false);
+        }
+        last = f;
+        const struct marey_cell claim = marey__cell_of(findings, f, "claim");
+        put_finding_edge(x, f, &claim, marey__cell_of(evidence, row, "from_ns").as.u64);
+        /* 1 ns earlier, so that no slice ends where the next one begins: rows are not in the order of time. */
+        put_finding_edge(x, f, NULL, marey__cell_of(evidence, row, "to_ns").as.u64 - 1);
+    }
 }
