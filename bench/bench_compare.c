@@ -9,17 +9,17 @@
 
 #include "bench.h"
 
-enum { N_REGIONS = 50 };
+enum { N_RANGES = 50 };
 
 static struct bench_args args;
-static marey_id regions[N_REGIONS];
+static marey_id ranges[N_RANGES];
 
-static void name_regions(void)
+static void name_ranges(void)
 {
-    for (int i = 0; i < N_REGIONS; i++) {
+    for (int i = 0; i < N_RANGES; i++) {
         char name[32];
-        const int len = snprintf(name, sizeof name, "region %d", i);
-        regions[i] = marey_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
+        const int len = snprintf(name, sizeof name, "range %d", i);
+        ranges[i] = marey_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
     }
 }
 
@@ -33,9 +33,9 @@ static void record(const char *path, uint64_t n_iterations)
     marey_iteration_reset();
     marey_iteration_set_warmup(10);
     for (uint64_t i = 0; i < n_iterations; i++) {
-        for (int r = 0; r < N_REGIONS; r++) {
-            marey_begin(regions[r]);
-            marey_end(regions[r]);
+        for (int r = 0; r < N_RANGES; r++) {
+            marey_begin(ranges[r]);
+            marey_end(ranges[r]);
         }
         marey_iteration_finish();
     }
@@ -51,8 +51,8 @@ static double compare(const char *a, const char *b)
     const marey_status st = marey_report_create_files("compare", paths, 2, NULL, &report);
     if (st != MAREY_OK)
         bench_die("cannot compare", st);
-    if (marey_table_n_rows(marey_report_table(report, "regions")) != N_REGIONS)
-        bench_die("regions are missing", MAREY_OK);
+    if (marey_table_n_rows(marey_report_table(report, "ranges")) != N_RANGES)
+        bench_die("ranges are missing", MAREY_OK);
     marey_report_destroy(report);
     return (double)(bench_ns() - begin) / 1e9;
 }
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     double seconds[REPEATS], cpu_seconds = 0, rss_mb = 0;
     args = bench_parse(argc, argv);
     const uint64_t n = args.quick ? 50000 : 1000000;
-    name_regions();
+    name_ranges();
     for (int i = 0; i < 2; i++) {
         snprintf(paths[i], sizeof paths[i], "%s",
                  bench_fresh_path(&args, i == 0 ? "compare-a.marey" : "compare-b.marey"));
@@ -99,8 +99,8 @@ int main(int argc, char **argv)
     const double median = bench_median(seconds, REPEATS).mid;
     const double bar = 5 * (double)n / 1e6;
     char what[128], bar_text[32];
-    snprintf(what, sizeof what, "Compare two recordings, %g iterations x %d regions each",
-             (double)n, N_REGIONS);
+    snprintf(what, sizeof what, "Compare two recordings, %g iterations x %d ranges each", (double)n,
+             N_RANGES);
     snprintf(bar_text, sizeof bar_text, "<= %g s", bar);
     bench_result(&args, what, bar_text, bench_met_if(median <= bar),
                  "%.2f s (%.1f s of processor time), %.0f MB resident", median, cpu_seconds, rss_mb);

@@ -10,7 +10,7 @@
 
 static struct {
     bool all;
-    const char *gate, *region, *unit, *html;
+    const char *gate, *range, *unit, *html;
     uint32_t limit;
     int n_a; /* arguments before "--" */
 } given = {.n_a = -1};
@@ -18,15 +18,16 @@ static struct {
 static const struct cli_option options[] = {
     {"fail-if-slower", 0, CLI_TEXT, "PERCENT", &given.gate,
      "exit with 1 if B's iteration is slower by more than this\n"
-     "with confidence: '2' or '2%'. Without iterations any region\n"
-     "counts, without regions the wall time, of several runs each"},
-    {"region", 'r', CLI_TEXT, "NAME", &given.region,
-     "the region or function that --fail-if-slower checks, or\n"
+     "with confidence: '2' or '2%'. Without iterations any range\n"
+     "counts, without ranges the wall time, of several runs each"},
+    {"range", 'r', CLI_TEXT, "NAME", &given.range,
+     "the range or function that --fail-if-slower checks, or\n"
      "'(wall time)' or '(CPU time)'"},
+    {"region", 0, CLI_TEXT, "NAME", &given.range, "older name of --range"},
     {"limit", 'n', CLI_COUNT, "N", &given.limit,
-     "at most N regions and N functions (default: 30; all with\n"
+     "at most N ranges and N functions (default: 30; all with\n"
      "--json and --csv)"},
-    {"all", 'a', CLI_FLAG, NULL, &given.all, "all regions"},
+    {"all", 'a', CLI_FLAG, NULL, &given.all, "all ranges"},
     CLI_UNIT_OPTION(&given.unit),
     {"html", 0, CLI_TEXT, "FILE", &given.html, "a page with verdicts and distributions of times"},
 };
@@ -67,30 +68,30 @@ static int check_wall(const marey_table *program, double percent)
             "with 'marey run --repeat 5'");
     return find_slower(program, "(wall time)", percent, 0) == 0
                ? CLI_FINE
-               : fail_gate(given.region != NULL ? given.region : "the program", percent);
+               : fail_gate(given.range != NULL ? given.range : "the program", percent);
 }
 
 static int check_gate(const marey_report *report, double percent)
 {
-    static const char *const names[] = {"iteration", "regions", "program", "functions"};
+    static const char *const names[] = {"iteration", "ranges", "program", "functions"};
     const marey_table *const iteration = marey_report_table(report, "iteration"),
-                             *const regions = marey_report_table(report, "regions"),
+                             *const ranges = marey_report_table(report, "ranges"),
                              *const program = marey_report_table(report, "program");
-    const char *const region = given.region;
+    const char *const range = given.range;
     int found = -1;
     if (marey_table_n_rows(program) != 0 &&
-        (region != NULL ? strcmp(region, "(wall time)") == 0
-                        : marey_table_n_rows(iteration) + marey_table_n_rows(regions) == 0))
+        (range != NULL ? strcmp(range, "(wall time)") == 0
+                       : marey_table_n_rows(iteration) + marey_table_n_rows(ranges) == 0))
         return check_wall(program, percent);
-    if (region == NULL && marey_table_n_rows(iteration) != 0)
+    if (range == NULL && marey_table_n_rows(iteration) != 0)
         return find_slower(iteration, NULL, percent, 0) == 0 ? CLI_FINE
                                                              : fail_gate("the iteration", percent);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (region != NULL || i == 1)
-            found = find_slower(marey_report_table(report, names[i]), region, percent, found);
-    if (found < 0 && region != NULL)
-        return cli_fail("no region '%s' is on both sides", region);
-    return found <= 0 ? CLI_FINE : fail_gate(region != NULL ? region : "a region", percent);
+        if (range != NULL || i == 1)
+            found = find_slower(marey_report_table(report, names[i]), range, percent, found);
+    if (found < 0 && range != NULL)
+        return cli_fail("no range '%s' is on both sides", range);
+    return found <= 0 ? CLI_FINE : fail_gate(range != NULL ? range : "a range", percent);
 }
 
 /* ---- the two sides ---- */
@@ -136,8 +137,8 @@ static int compare(int n_args, char **args)
         return CLI_BAD;
     if (given.gate != NULL && !cli_percent("fail-if-slower", given.gate, &gate))
         return CLI_BAD;
-    if (given.region != NULL && given.gate == NULL)
-        return cli_fail("--region goes with --fail-if-slower; --filter chooses what is shown");
+    if (given.range != NULL && given.gate == NULL)
+        return cli_fail("--range goes with --fail-if-slower; --filter chooses what is shown");
     if (!analysis_command_check("compare"))
         return CLI_BAD;
     CLI_TRY(make(n_args, args, n_a, &report));
@@ -149,7 +150,7 @@ struct cli_command cli_command_compare = {
     .usage = "A.marey... [--] B.marey... [OPTIONS]",
     .brief = "is B faster than A, by how much, with what confidence",
     .about =
-        "Compares two recordings, or several repeats of each, region by region: the change of\n"
+        "Compares two recordings, or several repeats of each, range by range: the change of\n"
         "the median with a 95 % interval, a verdict (faster, slower, same: no difference\n"
         "found, unsure: too noisy to decide) and the effect on the whole iteration, the\n"
         "largest first. Any two runs of 'marey run' are compared by wall time and CPU time, and\n"

@@ -32,7 +32,7 @@ class Comparison(Table):
     def __init__(self, native: _tools.Report) -> None:
         """Wrap a report of the reader."""
         self.report = Report("compare", native)
-        super().__init__(next(table for name, _, table in native.tables() if name == "regions"))
+        super().__init__(next(table for name, _, table in native.tables() if name == "ranges"))
         self._report_native = native
 
     @property

@@ -384,7 +384,7 @@ def test_a_comparison_is_the_command_s(opened, folder):
     assert view.locator(".verdict").inner_text() == report["summary"]
     rows = cells(view.locator("table").first)
     names = [row[0] for row in rows]
-    verdicts = {row["name"]: row["verdict"] for row in [*report["regions"], *report["program"]]}
+    verdicts = {row["name"]: row["verdict"] for row in [*report["ranges"], *report["program"]]}
     assert names[1:] == list(verdicts)
     assert {row[0]: row[6] for row in rows[1:]} == verdicts
     view.get_by_role("button", name="forward", exact=True).click()

@@ -20,9 +20,9 @@ def times(level: float, n: int = 200, noise: float = 0.01, seed: int = 1) -> lis
 def stats(tmp_path):
     """Write a stats file: ranges with their times; the iteration is their sum."""
 
-    def write(name: str, **regions: list[float]) -> Path:
+    def write(name: str, **ranges: list[float]) -> Path:
         path = tmp_path / name
-        path.write_text(json.dumps({"series": {**regions, "(iteration)": [sum(t) for t in zip(*regions.values())]}}))
+        path.write_text(json.dumps({"series": {**ranges, "(iteration)": [sum(t) for t in zip(*ranges.values())]}}))
         return path
 
     return write
@@ -53,14 +53,14 @@ def compared(done) -> dict:
 # ---- the result ----
 
 
-def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(marey, sides):
+def test_the_sentence_comes_first_and_the_heaviest_range_leads_the_table(marey, sides):
     a, b = sides
     done = marey("compare", *a, "--", *b)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("B is 2.") and lines[0].endswith(").")
     assert " slower (" in lines[0]
-    assert lines[2].split()[:3] == ["region", "A", "B"]
+    assert lines[2].split()[:3] == ["range", "A", "B"]
     assert lines[3].startswith("(iteration)")
     assert lines[4].startswith("forward") and " slower " in lines[4]
     assert lines[5].startswith("backward") and " same " in lines[5]
@@ -69,9 +69,10 @@ def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(marey,
 def test_json_has_the_promised_keys(marey, sides):
     a, b = sides
     found = compared(marey("compare", *a, "--", *b, "--json"))
-    assert set(found) == {"summary", "iteration", "regions", "program", "functions", "only", "runs", "findings", "warnings"}
-    assert {"name", "change_percent", "low_percent", "high_percent", "verdict"} <= set(found["regions"][0])
-    forward = next(row for row in found["regions"] if row["name"] == "forward")
+    tables = {"summary", "iteration", "ranges", "program", "functions", "only", "runs", "findings"}
+    assert set(found) == tables | {"warnings"}
+    assert {"name", "change_percent", "low_percent", "high_percent", "verdict"} <= set(found["ranges"][0])
+    forward = next(row for row in found["ranges"] if row["name"] == "forward")
     assert forward["verdict"] == "slower"
     assert forward["low_percent"] < 10 < forward["high_percent"]
     assert forward["low_percent"] <= forward["change_percent"] <= forward["high_percent"]
@@ -80,14 +81,14 @@ def test_json_has_the_promised_keys(marey, sides):
     assert len(found["runs"]) == 10
 
 
-def test_csv_is_the_regions_and_markdown_is_a_table(marey, sides):
+def test_csv_is_the_ranges_and_markdown_is_a_table(marey, sides):
     a, b = sides
     rows = list(csv.DictReader(io.StringIO(marey("compare", *a, "--", *b, "--csv").stdout)))
     assert [row["name"] for row in rows] == ["forward", "backward"]
     assert rows[0]["verdict"] == "slower"
     text = marey("compare", *a, "--", *b, "--markdown").stdout
     assert text.startswith("**B is 2.")
-    assert "\n| region | A | B | change | 95 % interval | verdict | of the iteration |\n|---" in text
+    assert "\n| range | A | B | change | 95 % interval | verdict | of the iteration |\n|---" in text
     assert "\n| forward | " in text
 
 
@@ -100,7 +101,7 @@ def test_markdown_is_not_broken_by_names(marey, stats):
 def test_the_same_side_twice_shows_no_difference(marey, sides):
     a, _ = sides
     found = compared(marey("compare", *a, "--", *a, "--json"))
-    assert {row["verdict"] for row in found["regions"]} == {"same"}
+    assert {row["verdict"] for row in found["ranges"]} == {"same"}
     assert found["summary"].startswith("No difference shown")
 
 
@@ -108,11 +109,11 @@ def test_noise_is_called_noise(marey, stats):
     a = [stats(f"a{i}.json", step=times(1e6 * (1 + 0.1 * (i % 3)), seed=i)) for i in range(5)]
     b = [stats(f"b{i}.json", step=times(1e6 * (1 + 0.1 * ((i + 1) % 3)), seed=9 + i)) for i in range(5)]
     found = compared(marey("compare", *a, "--", *b, "--json"))
-    assert found["regions"][0]["verdict"] == "unsure"
+    assert found["ranges"][0]["verdict"] == "unsure"
     assert found["summary"].startswith("It is unclear")
 
 
-def test_regions_of_one_side_are_named(marey, stats):
+def test_ranges_of_one_side_are_named(marey, stats):
     done = marey(
         "compare", stats("a.json", x=times(1e6), old=times(1e5)), stats("b.json", x=times(1e6), new=times(1e5))
     )
@@ -123,22 +124,22 @@ def test_regions_of_one_side_are_named(marey, stats):
 def test_a_filter_leaves_the_iteration_and_what_matches(marey, sides):
     a, b = sides
     found = compared(marey("compare", *a, "--", *b, "--json", "--filter", "back*"))
-    assert [row["name"] for row in found["regions"]] == ["backward"]
+    assert [row["name"] for row in found["ranges"]] == ["backward"]
     assert found["iteration"] is not None
 
 
 def test_the_first_iterations_can_be_skipped(marey, stats):
     a = stats("a.json", x=[1e9] * 150 + times(1e6, noise=0.002))
     b = stats("b.json", x=[1e3] * 150 + times(1e6, noise=0.002, seed=2))
-    assert compared(marey("compare", a, b, "--json", "--skip", 150))["regions"][0]["verdict"] == "same"
+    assert compared(marey("compare", a, b, "--json", "--skip", 150))["ranges"][0]["verdict"] == "same"
 
 
 def test_a_change_that_matters_can_be_said(marey, sides):
     a, _ = sides
     loose = compared(marey("compare", *a[:3], "--", *a[2:], "--json", "--smallest", "20%"))
     tight = compared(marey("compare", *a[:3], "--", *a[2:], "--json", "--smallest", "0.0001"))
-    assert {row["verdict"] for row in loose["regions"]} == {"same"}
-    assert {row["verdict"] for row in tight["regions"]} == {"unsure"}
+    assert {row["verdict"] for row in loose["ranges"]} == {"same"}
+    assert {row["verdict"] for row in tight["ranges"]} == {"unsure"}
 
 
 # ---- the gate ----
@@ -157,17 +158,17 @@ def test_the_gate_lets_a_faster_one_pass(marey, sides):
     assert marey("compare", *b, "--", *a, "--fail-if-slower", "0").returncode == 0
 
 
-def test_the_gate_can_look_at_one_region(marey, sides):
+def test_the_gate_can_look_at_one_range(marey, sides):
     a, b = sides
-    gate = ("compare", *a, "--", *b, "--fail-if-slower", "8%", "--region")
+    gate = ("compare", *a, "--", *b, "--fail-if-slower", "8%", "--range")
     assert marey(*gate, "forward").returncode == 1
     assert marey(*gate, "backward").returncode == 0
     done = marey(*gate, "sideward")
     assert done.returncode == 2
-    assert "no region 'sideward'" in done.stderr
+    assert "no range 'sideward'" in done.stderr
 
 
-def test_without_iterations_any_region_may_fail_the_gate(marey, tmp_path):
+def test_without_iterations_any_range_may_fail_the_gate(marey, tmp_path):
     for name, level in (("a", 1e6), ("b", 1.2e6)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"series": {"x": times(level), "y": times(1e6)}}))
     assert marey("compare", "a.json", "b.json", "--fail-if-slower", "2").returncode == 1
@@ -180,10 +181,10 @@ def test_without_iterations_any_region_may_fail_the_gate(marey, tmp_path):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ('{"series": {"forward": [1.0, NaN]}}', "time 1 of region 'forward' is NaN"),
-        ('{"series": {"forward": [-1.0]}}', "region 'forward' is negative"),
+        ('{"series": {"forward": [1.0, NaN]}}', "time 1 of range 'forward' is NaN"),
+        ('{"series": {"forward": [-1.0]}}', "range 'forward' is negative"),
         ('{"series": {}}', "no times"),
-        ('{"series": {"other": [1.0]}}', "no region is in both"),
+        ('{"series": {"other": [1.0]}}', "no range is in both"),
         ('{"series": {"forward": [1.0', "not a file of stats"),
     ],
 )
@@ -207,7 +208,7 @@ def test_wrong_stats_are_told_in_one_sentence(marey, stats, tmp_path, text, word
         ("a.json", "a.json", "--json", "--csv"),
         ("a.json", "a.json", "--fail-if-slower", "much"),
         ("a.json", "a.json", "--fail-if-slower", "-1"),
-        ("a.json", "a.json", "--region", "x"),
+        ("a.json", "a.json", "--range", "x"),
         ("a.json", "missing.marey"),
     ],
 )

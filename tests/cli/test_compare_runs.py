@@ -53,7 +53,7 @@ def test_single_runs_of_an_unmodified_program_have_no_interval(marey, record):
     record("a.marey", 0.1, 0.1)
     record("b.marey", 0.1, 0.9)
     found = compared(marey, "a.marey", "b.marey")
-    assert (found["iteration"], found["regions"], found["functions"]) == (None, [], [])
+    assert (found["iteration"], found["ranges"], found["functions"]) == (None, [], [])
     wall = by_name(found["program"])["(wall time)"]
     assert wall["change_percent"] > 0
     assert (wall["low_percent"], wall["high_percent"], wall["verdict"]) == (None, None, "unsure")
@@ -80,7 +80,7 @@ def test_repeats_of_an_unmodified_program_have_intervals_and_a_gate(marey, recor
     done = marey("compare", "a.marey", "b.marey", "--fail-if-slower", "5%")
     assert done.returncode == 1
     assert done.stderr == "marey: the program is slower by more than 5 %\n"
-    assert marey("compare", "a.marey", "b.marey", "--fail-if-slower", "5%", "--region", "(wall time)").returncode == 1
+    assert marey("compare", "a.marey", "b.marey", "--fail-if-slower", "5%", "--range", "(wall time)").returncode == 1
     # Taken away, there is silence: a recording is not slower than itself.
     assert marey("compare", "a.marey", "a.marey", "--fail-if-slower", "5%").returncode == 0
 
@@ -95,7 +95,7 @@ def test_sampled_functions_are_compared(marey, record):
     assert by_name(found["program"])["(wall time)"]["verdict"] == "slower"
     text = marey("compare", "a.marey", "b.marey").stdout
     assert "function (self time)" in text and "of the program" in text
-    gate = ("--fail-if-slower", "5%", "--region", "wait_for_data (train.py)")
+    gate = ("--fail-if-slower", "5%", "--range", "wait_for_data (train.py)")
     assert marey("compare", "a.marey", "b.marey", *gate).returncode == 1
     same = compared(marey, "b.marey", "b.marey")
     assert {row["verdict"] for row in same["functions"]} <= {"same", "unsure"}
@@ -135,8 +135,8 @@ def test_a_run_without_events_is_kept_with_its_times(marey, record, tmp_path):
     assert "run: wall time " in text and "exit status 0" in text
 
 
-def test_the_program_is_compared_beside_its_regions(marey, emit):
+def test_the_program_is_compared_beside_its_ranges(marey, emit):
     for name in ("a.marey", "b.marey"):
         assert marey("run", "--only", "ranges", "-q", "-o", name, "--", emit, 50).returncode == 0
     found = compared(marey, "a.marey", "b.marey")
-    assert found["regions"] and [row["name"] for row in found["program"]] == ["(wall time)", "(CPU time)"]
+    assert found["ranges"] and [row["name"] for row in found["program"]] == ["(wall time)", "(CPU time)"]

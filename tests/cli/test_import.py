@@ -321,7 +321,7 @@ def test_stats_and_traces_are_told_apart(marey_here, tmp_path):
     (tmp_path / "t.json").write_text(trace(*[slice_of("step", 10 * i, 5) for i in range(30)]))
     done = marey_here("compare", "t.json", "t.json", "--json")
     assert done.returncode == 0
-    assert [row["name"] for row in json.loads(done.stdout)["regions"]] == ["step"]
+    assert [row["name"] for row in json.loads(done.stdout)["ranges"]] == ["step"]
 
 
 def test_an_export_does_not_replace_its_source(marey_here, tmp_path):

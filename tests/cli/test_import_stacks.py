@@ -402,7 +402,7 @@ def test_profiles_are_compared_by_the_time_of_the_whole_run(marey, tmp_path):
     done = marey("compare", "before.folded", "after.folded", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    regions = {row["name"]: row for row in result["regions"]}
-    assert round(regions["f"]["change_percent"]) == 50
-    assert round(regions["main"]["change_percent"]) == 25
+    ranges = {row["name"]: row for row in result["ranges"]}
+    assert round(ranges["f"]["change_percent"]) == 50
+    assert round(ranges["main"]["change_percent"]) == 25
     assert any("both sides are profiles" in text for text in result["warnings"])

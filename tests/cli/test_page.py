@@ -312,7 +312,7 @@ def test_a_comparison_has_the_tables_of_json(marey, compared):
     report = json.loads(marey("compare", "a.marey", "b.marey", "--json").stdout)
     assert page.index["kind"] == "compare"
     assert page.index["summary"] == report["summary"]
-    for name in ("regions", "only", "runs"):
+    for name in ("ranges", "only", "runs"):
         assert page.table(name) == report[name], name
     assert page.table("iteration") == [report["iteration"]]
     assert [row["text"] for row in page.table("warnings")] == report["warnings"]

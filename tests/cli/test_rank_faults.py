@@ -105,7 +105,7 @@ def test_a_log_of_a_newer_format_is_left_out_and_named(marey, folder):
     ranks = rank_logs.job(4)
     paths = rank_logs.write(folder, [*ranks[:3], ranks[3]._replace(version=2)])
     told = notes(marey, folder, status=2)
-    assert told[0].startswith(f"{paths[3]} is in format 2, and this marey reads formats up to 1: read it with the version")
+    assert told[0].startswith(f"{paths[3]} is in format 2, and this marey reads formats up to 1: read it with")
     assert told[1].startswith("1 of 4 logs could not be read")
     assert told[2].startswith("Rank 3 of 4 has no log here")
 

@@ -18,10 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const marey_status status = marey__stats_parse(&c, &source, text, size, &options);
     MAREY_ASSERT(status != MAREY_OK || side->n > 0);
     for (size_t i = 0; i < side->n; i++)
-        MAREY_ASSERT(side->runs[i].of[MAREY__COMPARED_REGIONS].n <=
-                     c.names[MAREY__COMPARED_REGIONS].n);
+        MAREY_ASSERT(side->runs[i].of[MAREY__COMPARED_RANGES].n <= c.names[MAREY__COMPARED_RANGES].n);
     marey__runs_fini(&c.sides[MAREY__A]);
-    marey__names_fini(&c.names[MAREY__COMPARED_REGIONS]);
+    marey__names_fini(&c.names[MAREY__COMPARED_RANGES]);
     marey__arena_fini(&c.texts);
     free(text);
     return 0;

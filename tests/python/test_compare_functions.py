@@ -27,7 +27,7 @@ def sides(tmp_path: Path) -> tuple[list[Path], list[Path]]:
     return a, b
 
 
-def test_a_comparison_is_a_table_of_regions(sides):
+def test_a_comparison_is_a_table_of_ranges(sides):
     found = marey.compare(*sides)
     row = found.row(name="step")
     assert row["verdict"] == "slower"
@@ -37,10 +37,10 @@ def test_a_comparison_is_a_table_of_regions(sides):
     assert len(found.only) == 0
     assert "slower" in repr(found)
     assert found.to_markdown().startswith("**B is ")
-    assert json.loads(found.to_json())["regions"][0]["name"] == "step"
+    assert json.loads(found.to_json())["ranges"][0]["name"] == "step"
 
 
-def test_paths_may_be_single_and_regions_filtered(sides):
+def test_paths_may_be_single_and_ranges_filtered(sides):
     (a, *_), (b, *_) = sides
     assert marey.compare(a, str(b)).row(name="step")["verdict"] == "slower"
     assert any("one run on each side" in text for text in marey.compare(a, b).warnings)
@@ -51,7 +51,7 @@ def test_wrong_input_raises(sides, tmp_path):
     (a, *_), _ = sides
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"series": {"step": [NaN]}}')
-    with pytest.raises(ValueError, match="region 'step' is NaN"):
+    with pytest.raises(ValueError, match="range 'step' is NaN"):
         marey.compare(a, wrong)
     with pytest.raises(marey.MareyError, match="missing"):
         marey.compare(a, tmp_path / "missing.marey")

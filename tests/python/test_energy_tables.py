@@ -67,10 +67,7 @@ def test_energy_is_a_table_by_whatever_is_asked_for(path):
     assert [run.energy(by=by).name for by in ("phase", "rank", "node", "repeat")] == [
         *("phases", "ranks", "nodes", "repeats")
     ]
-    assert (
-        "the GPUs used by the processes are unknown: all measured GPUs are counted"
-        in run.energy(by="note")["text"]
-    )
+    assert "the GPUs used by the processes are unknown: all measured GPUs are counted" in run.energy(by="note")["text"]
 
 
 def test_groups_and_carbon_are_as_asked(path):

@@ -178,9 +178,9 @@ def test_a_pool_left_in_shared_memory_is_found(old: Path) -> None:
 
 def test_old_and_new_are_compared(old: Path, new: Path, command: Callable[..., str]) -> None:
     found = json.loads(command(old, "compare", "train.kymo", "../new/train.kymo", "--json"))
-    regions = {row["name"]: row for row in found["regions"]}
-    assert set(regions) == {"backward", "data", "forward"}
-    assert all(row["a_ns"] == row["b_ns"] for row in regions.values())
+    ranges = {row["name"]: row for row in found["ranges"]}
+    assert set(ranges) == {"backward", "data", "forward"}
+    assert all(row["a_ns"] == row["b_ns"] for row in ranges.values())
     assert found["only"] == []
     command(old, "compare", "stopwatch.json", "stopwatch.json")
 

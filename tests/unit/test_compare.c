@@ -207,10 +207,10 @@ static void stats_by_name_are_compared(void **state)
                       &c);
     assert_int_equal(status, MAREY_OK);
     assert_string_equal(cell(c, "iteration", 0, "verdict").as.text, "slower");
-    assert_int_equal(marey_table_n_rows(marey_report_table(c, "regions")), 1);
-    assert_string_equal(cell(c, "regions", 0, "name").as.text, "step");
-    assert_true(fabs(cell(c, "regions", 0, "change_percent").as.f64 - 10) < 1e-3);
-    assert_true(fabs(cell(c, "regions", 0, "effect_percent").as.f64 - 10) < 1e-3);
+    assert_int_equal(marey_table_n_rows(marey_report_table(c, "ranges")), 1);
+    assert_string_equal(cell(c, "ranges", 0, "name").as.text, "step");
+    assert_true(fabs(cell(c, "ranges", 0, "change_percent").as.f64 - 10) < 1e-3);
+    assert_true(fabs(cell(c, "ranges", 0, "effect_percent").as.f64 - 10) < 1e-3);
     assert_int_equal(marey_table_n_rows(marey_report_table(c, "only")), 3);
     marey_report_destroy(c);
 }
@@ -228,8 +228,8 @@ static void rows_of_a_stopwatch_are_series(void **state)
     marey__buf_puts(&text, "]}");
     marey__buf_put(&text, "", 1);
     assert_int_equal(compare_texts(text.data, text.data, &c), MAREY_OK);
-    assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "same");
-    assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 20);
+    assert_string_equal(cell(c, "ranges", 0, "verdict").as.text, "same");
+    assert_int_equal(cell(c, "ranges", 0, "n_a").as.u64, 20);
     assert_int_equal(cell(c, "iteration", 0, "n_a").as.u64, 1);
     marey__buf_fini(&text);
     marey_report_destroy(c);
@@ -244,18 +244,18 @@ static void a_file_may_hold_several_runs(void **state)
                       "{\"runs\": [{\"series\": {\"s\": [12]}}, {\"series\": {\"s\": [12.01]}}]}", &c),
         MAREY_OK);
     assert_int_equal(marey_table_n_rows(marey_report_table(c, "runs")), 4);
-    assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "slower");
+    assert_string_equal(cell(c, "ranges", 0, "verdict").as.text, "slower");
     marey_report_destroy(c);
 }
 
-static void wrong_stats_are_refused_with_the_region(void **state)
+static void wrong_stats_are_refused_with_the_range(void **state)
 {
     static const struct {
         const char *text;
         marey_status status;
         const char *words;
     } cases[] = {
-        {"{\"series\": {\"fwd\": [1, NaN]}}", MAREY_EINVAL, "time 1 of region 'fwd' is NaN"},
+        {"{\"series\": {\"fwd\": [1, NaN]}}", MAREY_EINVAL, "time 1 of range 'fwd' is NaN"},
         {"{\"series\": {\"fwd\": [-1]}}", MAREY_EINVAL, "'fwd' is negative"},
         {"{\"series\": {\"fwd\": [Infinity]}}", MAREY_EINVAL, "'fwd' is infinite"},
         {"{\"series\": {\"fwd\": [null]}}", MAREY_EINVAL, "'fwd' is no number"},
@@ -292,7 +292,7 @@ static void nothing_in_common_is_an_error_that_names_both(void **state)
     (void)state;
     assert_int_equal(compare_texts("{\"series\": {\"a\": [1]}}", "{\"series\": {\"b\": [1]}}", &c),
                      MAREY_EMISMATCH);
-    assert_non_null(strstr(marey_last_error(), "no region is in both"));
+    assert_non_null(strstr(marey_last_error(), "no range is in both"));
     static const char *const sides[] = {"A", "C"}, *const both[] = {"/nowhere", "/nowhere"};
     const struct marey_report_options options = {.groups = &sides[1]};
     assert_int_equal(marey_report_create_files("compare", NULL, 0, NULL, &c), MAREY_EMISMATCH);
@@ -355,7 +355,7 @@ static marey_status compare_logs(struct log_maker *a, struct log_maker *b, marey
 
 static size_t row_of(marey_report *c, const char *name)
 {
-    return table_row(marey_report_table(c, "regions"), "name", name);
+    return table_row(marey_report_table(c, "ranges"), "name", name);
 }
 
 static void iterations_of_recordings_are_compared_without_their_warm_up(void **state)
@@ -371,13 +371,13 @@ static void iterations_of_recordings_are_compared_without_their_warm_up(void **s
     assert_int_equal(cell(c, "runs", 0, "n_left_out").as.u64, 2);
     const size_t outer = row_of(c, "outer"), leaf = row_of(c, "leaf");
     assert_int_equal(outer, 0); /* it does most */
-    assert_string_equal(cell(c, "regions", outer, "verdict").as.text, "slower");
-    assert_true(fabs(cell(c, "regions", outer, "change_percent").as.f64 - 20) < 0.5);
-    assert_string_equal(cell(c, "regions", leaf, "verdict").as.text, "same");
-    assert_int_equal(cell(c, "regions", leaf, "n_a").as.u64, 29);
+    assert_string_equal(cell(c, "ranges", outer, "verdict").as.text, "slower");
+    assert_true(fabs(cell(c, "ranges", outer, "change_percent").as.f64 - 20) < 0.5);
+    assert_string_equal(cell(c, "ranges", leaf, "verdict").as.text, "same");
+    assert_int_equal(cell(c, "ranges", leaf, "n_a").as.u64, 29);
     assert_true(fabs(cell(c, "iteration", 0, "change_percent").as.f64 - 17.8) < 1);
     /* What outer does to the whole is what the whole does. */
-    assert_true(fabs(cell(c, "regions", outer, "effect_percent").as.f64 -
+    assert_true(fabs(cell(c, "ranges", outer, "effect_percent").as.f64 -
                      cell(c, "iteration", 0, "change_percent").as.f64) < 0.7);
     marey_report_destroy(c);
     log_maker_fini(&a);
@@ -445,9 +445,9 @@ static void calls_are_compared_where_there_are_no_iterations(void **state)
     log_put_ranges(&b, 5000);
     assert_int_equal(compare_logs(&a, &b, &c), MAREY_OK);
     assert_int_equal(marey_table_n_rows(marey_report_table(c, "iteration")), 0);
-    assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 5000);
-    assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "same");
-    assert_true(cell(c, "regions", 0, "effect_percent").is_null);
+    assert_int_equal(cell(c, "ranges", 0, "n_a").as.u64, 5000);
+    assert_string_equal(cell(c, "ranges", 0, "verdict").as.text, "same");
+    assert_true(cell(c, "ranges", 0, "effect_percent").is_null);
     marey_report_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
@@ -475,9 +475,9 @@ static void of_profiles_the_time_of_the_whole_run_is_compared(void **state)
     make_profile(&a, 1000000);
     make_profile(&b, 1500000);
     assert_int_equal(compare_logs(&a, &b, &c), MAREY_OK);
-    assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 1);
-    assert_true(fabs(cell(c, "regions", 0, "change_percent").as.f64 - 50) < 1e-3);
-    assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "unsure");
+    assert_int_equal(cell(c, "ranges", 0, "n_a").as.u64, 1);
+    assert_true(fabs(cell(c, "ranges", 0, "change_percent").as.f64 - 50) < 1e-3);
+    assert_string_equal(cell(c, "ranges", 0, "verdict").as.text, "unsure");
     bool is_told = false;
     const marey_table *warnings = marey_report_table(c, "warnings");
     for (size_t i = 0; i < marey_table_n_rows(warnings); i++)
@@ -556,7 +556,7 @@ int main(void)
         cmocka_unit_test(stats_by_name_are_compared),
         cmocka_unit_test(rows_of_a_stopwatch_are_series),
         cmocka_unit_test(a_file_may_hold_several_runs),
-        cmocka_unit_test(wrong_stats_are_refused_with_the_region),
+        cmocka_unit_test(wrong_stats_are_refused_with_the_range),
         cmocka_unit_test(nothing_in_common_is_an_error_that_names_both),
         cmocka_unit_test(iterations_of_recordings_are_compared_without_their_warm_up),
         cmocka_unit_test(machines_that_differ_are_told),

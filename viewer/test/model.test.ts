@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ProcessInfo, TableData } from "../src/decode/format";
 import { IDLE, barsOf, windowTitle, windowsOf } from "../src/model/breakdown";
 import { toPixel, textOn } from "../src/model/colors";
-import { curvesOf, percent, regionsOf } from "../src/model/comparison";
+import { curvesOf, percent, rangesOf } from "../src/model/comparison";
 import { endOf, lossOf } from "../src/model/losses";
 import { ALL, CRUMBS, buildFlame, layoutFlame, magnify, searchFlame, shiftSight } from "../src/model/flame";
 import { held, leaksOf, linesOf } from "../src/model/memory_pools";
@@ -277,10 +277,10 @@ describe("comparisons", () => {
   });
 
   it("are read from their tables", () => {
-    const regions = regionsOf(make({
+    const ranges = rangesOf(make({
       name: ["f"], a_ns: [10], b_ns: [11], change_percent: [10], low_percent: [null], high_percent: [12], verdict: ["unsure"], effect_percent: [5], reason: ["few"],
     }));
-    expect(regions).toEqual([{ name: "f", a: 10, b: 11, change: 10, low: null, high: 12, verdict: "unsure", effect: 5, reason: "few" }]);
+    expect(ranges).toEqual([{ name: "f", a: 10, b: 11, change: 10, low: null, high: 12, verdict: "unsure", effect: 5, reason: "few" }]);
     expect([0, -3.14159, 140.2, 0.0421, null].map(percent)).toEqual(["0.000 %", "\u22123.1 %", "+140 %", "+0.042 %", "?"]);
   });
 

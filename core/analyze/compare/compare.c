@@ -108,7 +108,7 @@ static marey_status take_tasks(struct marey__comparison *c, const struct jobs *j
         struct marey__compared_run *run =
             marey__runs_find(&c->sides[task->source->side], task->source->path, process);
         MAREY__TRY_MEMORY(run != NULL &&
-                          marey__run_take(run, &c->names[MAREY__COMPARED_REGIONS], &task->times));
+                          marey__run_take(run, &c->names[MAREY__COMPARED_RANGES], &task->times));
         run->n_processes++;
     }
     return MAREY_OK;
@@ -237,10 +237,10 @@ static marey_status set_title(marey_report *report, const struct marey__comparis
     return MAREY_OK;
 }
 
-/* The default table of CSV: regions; for runs without any, functions, or at least the program. */
+/* The default table of CSV: ranges; for runs without any, functions, or at least the program. */
 static const char *csv_table(const marey_report *report)
 {
-    return marey_table_n_rows(report->tables[MAREY__COMPARED_REGIONS]) != 0     ? "regions"
+    return marey_table_n_rows(report->tables[MAREY__COMPARED_RANGES]) != 0      ? "ranges"
            : marey_table_n_rows(report->tables[MAREY__COMPARED_FUNCTIONS]) != 0 ? "functions"
                                                                                 : "program";
 }
@@ -279,7 +279,7 @@ static const struct marey_setting settings[] = {
      "leave the first N iterations of each run out; warm-up that\n"
      "the program marked is left out anyway"},
     {"filter", MAREY_SETTING_TEXT, "PATTERN",
-     "only regions and functions whose name has this word in it, or\n"
+     "only ranges and functions whose name has this word in it, or\n"
      "matches it where it has one of *?[",
      'f'},
     {"idle", MAREY_SETTING_FLAG, NULL,
@@ -300,7 +300,7 @@ const struct marey__analysis marey__analysis_compare = {
                   "--repeat` makes them, or stats of a Stopwatch",
               MAREY__SETTINGS(settings),
               MAREY__TABLES(marey__compare_tables),
-              .csv = "regions",
+              .csv = "ranges",
               .command = "compare"},
     .reads_paths = true,
     .make = make,

@@ -118,7 +118,7 @@ static void note_order(marey_table *warnings, const struct marey__comparison *c)
 
 static void note_iterations(marey_table *warnings, const struct marey__comparison *c)
 {
-    if (c->names[MAREY__COMPARED_REGIONS].n == 0)
+    if (c->names[MAREY__COMPARED_RANGES].n == 0)
         return;
     const bool a = c->sides[MAREY__A].runs[0].n_iterations != 0,
                b = c->sides[MAREY__B].runs[0].n_iterations != 0;

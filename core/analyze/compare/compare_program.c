@@ -9,13 +9,13 @@
 #include "analyze/samples/internal.h"
 #include "read/internal.h"
 
-static void set_time(struct marey__run_region *region, double ns)
+static void set_time(struct marey__run_range *range, double ns)
 {
     const float time = (float)ns;
     uint32_t scratch;
-    marey__digest_make(&region->digest, &time, 1, &scratch);
-    region->n_processes = 1;
-    region->weight_ns = ns;
+    marey__digest_make(&range->digest, &time, 1, &scratch);
+    range->n_processes = 1;
+    range->weight_ns = ns;
 }
 
 /* ---- wall and CPU time ---- */
@@ -27,11 +27,11 @@ marey_status marey__runs_add_programs(struct marey__comparison *c, const struct 
         const struct marey_process *const ended = marey_recording_run(source->recording, i);
         struct marey__compared_run *const run =
             marey__runs_find(&c->sides[source->side], source->path, ended);
-        MAREY__TRY_MEMORY(run != NULL && marey__run_region(run, MAREY__COMPARED_PROGRAM,
-                                                           MAREY__CPU_NUMBER) != NULL);
-        struct marey__run_region *const times = run->of[MAREY__COMPARED_PROGRAM].list,
-                                        *const wall = &times[MAREY__WALL_NUMBER],
-                                        *const cpu = &times[MAREY__CPU_NUMBER];
+        MAREY__TRY_MEMORY(run != NULL &&
+                          marey__run_range(run, MAREY__COMPARED_PROGRAM, MAREY__CPU_NUMBER) != NULL);
+        struct marey__run_range *const times = run->of[MAREY__COMPARED_PROGRAM].list,
+                                       *const wall = &times[MAREY__WALL_NUMBER],
+                                       *const cpu = &times[MAREY__CPU_NUMBER];
         set_time(wall, MAREY__MAX(wall->weight_ns, (double)ended->wall_ns));
         set_time(cpu, cpu->weight_ns + (double)ended->cpu_ns);
         if (strcmp(ended->exit_status, "0") != 0)
@@ -57,11 +57,11 @@ static bool add_function(struct marey__comparison *c, struct marey__compared_run
 {
     const uint32_t name =
         marey__names_keep(&c->names[MAREY__COMPARED_FUNCTIONS], &c->texts, text->data, text->len);
-    struct marey__run_region *const region =
-        name != MAREY__NO_NAME ? marey__run_region(run, MAREY__COMPARED_FUNCTIONS, name) : NULL;
-    if (region != NULL)
-        set_time(region, region->weight_ns + ns);
-    return region != NULL;
+    struct marey__run_range *const range =
+        name != MAREY__NO_NAME ? marey__run_range(run, MAREY__COMPARED_FUNCTIONS, name) : NULL;
+    if (range != NULL)
+        set_time(range, range->weight_ns + ns);
+    return range != NULL;
 }
 
 static bool add_tree(struct marey__comparison *c, struct marey__compared_run *run,

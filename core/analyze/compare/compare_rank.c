@@ -1,6 +1,6 @@
 /*
  * Digests of times: the median, medians of blocks, and quantiles; intervals by ranks. All later steps use digests, so
- * that a million iterations of fifty regions are read once and discarded.
+ * that a million iterations of fifty ranges are read once and discarded.
  *
  * Medians are selected by digits: times are not negative, so the bits of a float sort like its value. Three rounds of
  * 11, 11 and 10 bits count, pick the bucket with the median, and continue in it. No input makes that slow.

@@ -1,4 +1,4 @@
-/* Reads recordings into runs: the times of each process by region, and the assignment of processes to runs. */
+/* Reads recordings into runs: the times of each process by range, and the assignment of processes to runs. */
 #include <string.h>
 
 #include "analyze/compare/internal.h"
@@ -6,19 +6,19 @@
 
 void marey__process_times_fini(struct marey__process_times *times)
 {
-    marey__free(times->regions);
+    marey__free(times->ranges);
     *times = (struct marey__process_times){0};
 }
 
 bool marey__process_times_add(struct marey__process_times *times, const struct marey__name *name,
                               const float *ns, size_t n, double weight_ns, uint32_t *scratch)
 {
-    if (!marey__grow(&times->regions, &times->cap, times->n_regions + 1, sizeof *times->regions))
+    if (!marey__grow(&times->ranges, &times->cap, times->n_ranges + 1, sizeof *times->ranges))
         return false;
-    struct marey__region_times *region = &times->regions[times->n_regions++];
-    *region =
-        (struct marey__region_times){.text = name->text, .len = name->len, .weight_ns = weight_ns};
-    marey__digest_make_whole(&region->digest, ns, n, scratch);
+    struct marey__range_times *range = &times->ranges[times->n_ranges++];
+    *range =
+        (struct marey__range_times){.text = name->text, .len = name->len, .weight_ns = weight_ns};
+    marey__digest_make_whole(&range->digest, ns, n, scratch);
     return true;
 }
 
@@ -41,9 +41,8 @@ static size_t keep_counted(const struct marey__series *series, uint64_t skip, co
     return n;
 }
 
-static bool add_regions(struct marey__process_times *times, const struct marey__series *series,
-                        const struct marey__compare_options *options, float *values,
-                        uint32_t *scratch)
+static bool add_ranges(struct marey__process_times *times, const struct marey__series *series,
+                       const struct marey__compare_options *options, float *values, uint32_t *scratch)
 {
     for (size_t i = 0; i < series->n_names; i++) {
         const struct marey__series_name *name = &series->names[i];
@@ -74,7 +73,7 @@ static bool digest_series(struct marey__process_times *times, const struct marey
         return true;
     marey__digest_make_whole(&times->whole, values, times->n_iterations, scratch);
     times->whole_ns = sum / (double)times->n_iterations;
-    return add_regions(times, series, options, values, scratch);
+    return add_ranges(times, series, options, values, scratch);
 }
 
 /*
@@ -219,38 +218,38 @@ void marey__runs_fini(struct marey__compared_runs *side)
     *side = (struct marey__compared_runs){0};
 }
 
-struct marey__run_region *marey__run_region(struct marey__compared_run *run,
-                                            enum marey__comparison_table table, uint32_t name)
+struct marey__run_range *marey__run_range(struct marey__compared_run *run,
+                                          enum marey__comparison_table table, uint32_t name)
 {
-    struct marey__run_regions *const of = &run->of[table];
+    struct marey__run_ranges *const of = &run->of[table];
     return marey__extend(&of->list, &of->n, &of->cap, (size_t)name + 1, sizeof *of->list)
                ? &of->list[name]
                : NULL;
 }
 
-/* Ranks have equal weight: the run's time is their mean. Returns false without a region. */
-static bool average(struct marey__run_region *region, const struct marey__digest *digest,
+/* Ranks have equal weight: the run's time is their mean. Returns false without a range. */
+static bool average(struct marey__run_range *range, const struct marey__digest *digest,
                     double weight_ns)
 {
-    if (region == NULL)
+    if (range == NULL)
         return false;
-    marey__digest_average(&region->digest, digest, region->n_processes);
-    region->n_processes++;
-    region->weight_ns += (weight_ns - region->weight_ns) / (double)region->n_processes;
+    marey__digest_average(&range->digest, digest, range->n_processes);
+    range->n_processes++;
+    range->weight_ns += (weight_ns - range->weight_ns) / (double)range->n_processes;
     return true;
 }
 
 bool marey__run_take(struct marey__compared_run *run, struct marey__names *names,
                      const struct marey__process_times *times)
 {
-    for (size_t i = 0; i < times->n_regions; i++) {
-        const struct marey__region_times *from = &times->regions[i];
+    for (size_t i = 0; i < times->n_ranges; i++) {
+        const struct marey__range_times *from = &times->ranges[i];
         const uint32_t name = marey__names_number(names, from->text, from->len);
-        if (name == MAREY__NO_NAME || !average(marey__run_region(run, MAREY__COMPARED_REGIONS, name),
+        if (name == MAREY__NO_NAME || !average(marey__run_range(run, MAREY__COMPARED_RANGES, name),
                                                &from->digest, from->weight_ns))
             return false;
     }
-    if (times->n_iterations != 0 && !average(marey__run_region(run, MAREY__COMPARED_ITERATION, 0),
+    if (times->n_iterations != 0 && !average(marey__run_range(run, MAREY__COMPARED_ITERATION, 0),
                                              &times->whole, times->whole_ns))
         return false;
     run->n_iterations = MAREY__MAX(run->n_iterations, times->n_iterations);

@@ -33,8 +33,8 @@ struct file {
 struct stats {
     const struct file *file;
     struct marey__json *json; /* of the file */
-    struct values *regions;   /* by name */
-    size_t n_regions, cap;
+    struct values *ranges;    /* by name */
+    size_t n_ranges, cap;
     struct values whole;
     double start;
     bool has_times;
@@ -66,10 +66,10 @@ static struct values *values_of(struct stats *stats, const char *name, size_t le
         return &stats->whole;
     struct marey__comparison *const c = stats->file->c;
     const uint32_t number =
-        marey__names_keep(&c->names[MAREY__COMPARED_REGIONS], &c->texts, name, len);
-    return number != MAREY__NO_NAME && marey__extend(&stats->regions, &stats->n_regions, &stats->cap,
-                                                     (size_t)number + 1, sizeof *stats->regions)
-               ? &stats->regions[number]
+        marey__names_keep(&c->names[MAREY__COMPARED_RANGES], &c->texts, name, len);
+    return number != MAREY__NO_NAME && marey__extend(&stats->ranges, &stats->n_ranges, &stats->cap,
+                                                     (size_t)number + 1, sizeof *stats->ranges)
+               ? &stats->ranges[number]
                : NULL;
 }
 
@@ -80,7 +80,7 @@ static marey_status add_value(struct stats *stats, struct values *values, const 
     if (token != MAREY__JSON_NUMBER || !(ns >= 0) || isinf(ns))
         return marey__fail(
             MAREY_EINVAL,
-            "%s: time %zu of region '%s' is %s; times are nanoseconds, finite and not "
+            "%s: time %zu of range '%s' is %s; times are nanoseconds, finite and not "
             "negative",
             stats->file->source->path, values->n, name,
             token != MAREY__JSON_NUMBER ? "no number"
@@ -111,7 +111,7 @@ static marey_status take_by_name(struct stats *stats)
         MAREY__TRY_MEMORY(values != NULL && name != NULL);
         MAREY_TRY(marey__json_next(stats->json) == MAREY__JSON_ARRAY
                       ? take_list(stats, values, name)
-                      : wrong(stats->file, "a region of \"series\" is not a list of times"));
+                      : wrong(stats->file, "a range of \"series\" is not a list of times"));
     }
     return end(stats->file);
 }
@@ -188,26 +188,26 @@ static marey_status finish_run(struct stats *stats)
     times.n_iterations = stats->whole.n - skip;
     times.n_left_out = skip;
     MAREY__TRY_MEMORY(digest_values(stats, &times, NULL, &stats->whole, times.n_iterations));
-    for (size_t i = 0; i < stats->n_regions; i++) {
-        const struct marey__name name = c->names[MAREY__COMPARED_REGIONS].names[i];
+    for (size_t i = 0; i < stats->n_ranges; i++) {
+        const struct marey__name name = c->names[MAREY__COMPARED_RANGES].names[i];
         if (marey__name_matches(stats->file->options->filter, name.text, name.len))
             MAREY__TRY_MEMORY(
-                digest_values(stats, &times, &name, &stats->regions[i], times.n_iterations));
+                digest_values(stats, &times, &name, &stats->ranges[i], times.n_iterations));
     }
     struct marey__compared_run *const run = marey__runs_add(&c->sides[source->side]);
     MAREY__TRY_MEMORY(run != NULL);
     run->path = source->path;
     run->start = stats->start;
     run->n_processes = 1;
-    MAREY__TRY_MEMORY(marey__run_take(run, &c->names[MAREY__COMPARED_REGIONS], &times));
+    MAREY__TRY_MEMORY(marey__run_take(run, &c->names[MAREY__COMPARED_RANGES], &times));
     return MAREY_OK;
 }
 
 static void free_run(struct stats *stats)
 {
-    for (size_t i = 0; i < stats->n_regions; i++)
-        marey__free(stats->regions[i].ns);
-    MAREY__FREE_ALL(stats->regions, stats->whole.ns);
+    for (size_t i = 0; i < stats->n_ranges; i++)
+        marey__free(stats->ranges[i].ns);
+    MAREY__FREE_ALL(stats->ranges, stats->whole.ns);
 }
 
 static marey_status take_runs(const struct file *file);

@@ -60,9 +60,9 @@ static const struct marey_column quantile_columns[] = {
         name, change_columns, MAREY__COUNT_OF(change_columns), NULL, help                          \
     }
 const struct marey_table_definition marey__compare_tables[MAREY__N_COMPARED] = {
-    [MAREY__COMPARED_REGIONS] =
-        CHANGES("regions", "ranges of both sides; effect_percent is what the change does to the "
-                           "iteration, the largest first"),
+    [MAREY__COMPARED_RANGES] =
+        CHANGES("ranges", "ranges of both sides; effect_percent is what the change does to the "
+                          "iteration, the largest first"),
     [MAREY__COMPARED_ITERATION] = CHANGES("iteration", "the whole iteration, one row"),
     [MAREY__COMPARED_PROGRAM] =
         CHANGES("program", "wall time and CPU time of the programs that `marey run` waited for"),
@@ -91,9 +91,9 @@ const char *marey_verdict_name(enum marey_verdict verdict)
     return (unsigned)verdict < MAREY__COUNT_OF(names) ? names[verdict] : "?";
 }
 
-/* ---- regions ---- */
+/* ---- ranges ---- */
 
-/* The runs of a side that have a region. */
+/* The runs of a side that have a range. */
 struct picked {
     struct marey__run_digest *runs;
     size_t n;
@@ -107,12 +107,12 @@ static void pick(struct picked *into, const struct marey__compared_runs *side,
     into->n = 0;
     into->weight_ns = 0;
     for (size_t i = 0; i < side->n; i++) {
-        const struct marey__run_regions *const of = &side->runs[i].of[table];
+        const struct marey__run_ranges *const of = &side->runs[i].of[table];
         if (name >= of->n || of->list[name].n_processes == 0)
             continue;
-        const struct marey__run_region *const region = &of->list[name];
-        into->runs[into->n++] = (struct marey__run_digest){&region->digest, side->runs[i].start};
-        into->weight_ns += region->weight_ns / (double)side->n;
+        const struct marey__run_range *const range = &of->list[name];
+        into->runs[into->n++] = (struct marey__run_digest){&range->digest, side->runs[i].start};
+        into->weight_ns += range->weight_ns / (double)side->n;
     }
 }
 
@@ -125,7 +125,7 @@ static void put_change(marey_table *table, const char *name, size_t len,
                    FINITE(effect), STRING(change->reason), U64(change->n_a), U64(change->n_b));
 }
 
-/* A region's row, with the effect by which rows are sorted. */
+/* A range's row, with the effect by which rows are sorted. */
 struct row {
     uint32_t name;
     double effect, order;
@@ -153,7 +153,7 @@ static marey_status change_of(struct making *m, struct marey_change *out)
 /* A function on one side only is reported if it takes 1 % of the program. */
 static bool is_news(const struct making *m, enum marey__comparison_table table)
 {
-    return table == MAREY__COMPARED_REGIONS ||
+    return table == MAREY__COMPARED_RANGES ||
            (table == MAREY__COMPARED_FUNCTIONS &&
             MAREY__MAX(m->a.weight_ns, m->b.weight_ns) > m->whole_ns / 100);
 }
@@ -162,7 +162,7 @@ static bool is_news(const struct making *m, enum marey__comparison_table table)
 static double effect_of(struct making *m, enum marey__comparison_table table, const struct row *row)
 {
     const bool is_first = row->name == 0;
-    if (table == MAREY__COMPARED_REGIONS || table == MAREY__COMPARED_FUNCTIONS)
+    if (table == MAREY__COMPARED_RANGES || table == MAREY__COMPARED_FUNCTIONS)
         return m->whole_ns > 0 ? row->change.percent * m->a.weight_ns / m->whole_ns : NAN;
     m->whole_ns = is_first ? m->a.weight_ns : m->whole_ns;
     return is_first ? row->change.percent : NAN;
@@ -228,7 +228,7 @@ static marey_status make_changes(struct making *m)
 {
     size_t n_rows = 0;
     MAREY_TRY(make_rows(m, MAREY__COMPARED_ITERATION));
-    MAREY_TRY(make_rows(m, MAREY__COMPARED_REGIONS));
+    MAREY_TRY(make_rows(m, MAREY__COMPARED_RANGES));
     m->whole_ns = 0;
     MAREY_TRY(make_rows(m, MAREY__COMPARED_PROGRAM));
     MAREY_TRY(make_rows(m, MAREY__COMPARED_FUNCTIONS));
@@ -236,7 +236,7 @@ static marey_status make_changes(struct making *m)
         n_rows += marey_table_n_rows(m->c->tables[table]);
     if (n_rows != 0)
         return MAREY_OK;
-    return marey__fail(MAREY_EMISMATCH, "no region is in both %s and %s%s%s",
+    return marey__fail(MAREY_EMISMATCH, "no range is in both %s and %s%s%s",
                        m->c->sides[MAREY__A].runs[0].path, m->c->sides[MAREY__B].runs[0].path,
                        m->options->filter != NULL ? " and matches " : "",
                        m->options->filter != NULL ? m->options->filter : "");
@@ -244,8 +244,8 @@ static marey_status make_changes(struct making *m)
 
 /* ---- the distribution of times in each run, for the page ---- */
 
-static void put_regions(marey_table *table, const char *side, size_t run,
-                        const struct marey__names *names, const struct marey__run_regions *of)
+static void put_ranges(marey_table *table, const char *side, size_t run,
+                       const struct marey__names *names, const struct marey__run_ranges *of)
 {
     for (size_t r = 0; r < of->n; r++) {
         if (of->list[r].n_processes == 0)
@@ -260,12 +260,12 @@ static void put_regions(marey_table *table, const char *side, size_t run,
 static void put_quantiles(marey_table *table, const struct marey__comparison *c)
 {
     static const enum marey__comparison_table kinds[] = {MAREY__COMPARED_ITERATION,
-                                                         MAREY__COMPARED_REGIONS};
+                                                         MAREY__COMPARED_RANGES};
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < c->sides[s].n; i++)
             for (size_t k = 0; k < MAREY__COUNT_OF(kinds); k++)
-                put_regions(table, s == MAREY__A ? "A" : "B", i, &c->names[kinds[k]],
-                            &c->sides[s].runs[i].of[kinds[k]]);
+                put_ranges(table, s == MAREY__A ? "A" : "B", i, &c->names[kinds[k]],
+                           &c->sides[s].runs[i].of[kinds[k]]);
 }
 
 /* ---- all tables ---- */

@@ -72,7 +72,7 @@ static void put_unsure(struct marey__buf *line, const marey_table *table, size_t
 static const marey_table *table_of_sentence(const marey_report *report)
 {
     static const enum marey__comparison_table order[] = {
-        MAREY__COMPARED_ITERATION, MAREY__COMPARED_REGIONS, MAREY__COMPARED_PROGRAM,
+        MAREY__COMPARED_ITERATION, MAREY__COMPARED_RANGES, MAREY__COMPARED_PROGRAM,
         MAREY__COMPARED_FUNCTIONS};
     size_t i = 0;
     while (i + 1 < MAREY__COUNT_OF(order) && marey_table_n_rows(report->tables[order[i]]) == 0)
@@ -80,7 +80,7 @@ static const marey_table *table_of_sentence(const marey_report *report)
     return report->tables[order[i]];
 }
 
-/* About the iteration; without iterations, about the largest region; without regions, about the wall time. */
+/* About the iteration; without iterations, about the largest range; without ranges, about the wall time. */
 void marey__compare_sentence(const marey_report *report, struct marey__buf *line)
 {
     const bool has_iteration = marey_table_n_rows(report->tables[MAREY__COMPARED_ITERATION]) != 0;
@@ -114,11 +114,11 @@ void marey__compare_sentence(const marey_report *report, struct marey__buf *line
         TEXT(of), MEAN("A", NULL), MEAN("B", NULL), TEXT("change"), TEXT("95 % interval"),         \
             TEXT("verdict"), TEXT(whole)                                                           \
     }
-static const struct marey_column regions_drawn[] = DRAWN("region", "of the iteration"),
+static const struct marey_column ranges_drawn[] = DRAWN("range", "of the iteration"),
                                  program_drawn[] = DRAWN("program", "of the program"),
                                  functions_drawn[] =
                                      DRAWN("function (self time)", "of the program");
-enum { N_DRAWN = MAREY__COUNT_OF(regions_drawn) };
+enum { N_DRAWN = MAREY__COUNT_OF(ranges_drawn) };
 
 static void put_signed(struct marey__buf *line, double percent)
 {
@@ -210,7 +210,7 @@ static marey_status draw_tables(struct marey__answer *answer, drawer *draw)
     const bool has_iteration = marey_table_n_rows(table_of(answer, MAREY__COMPARED_ITERATION)) != 0,
                has_wall = marey_table_n_rows(table_of(answer, MAREY__COMPARED_PROGRAM)) != 0;
     const struct drawing drawings[] = {
-        {regions_drawn, MAREY__COMPARED_ITERATION, MAREY__COMPARED_REGIONS, N_DRAWN - !has_iteration},
+        {ranges_drawn, MAREY__COMPARED_ITERATION, MAREY__COMPARED_RANGES, N_DRAWN - !has_iteration},
         {program_drawn, MAREY__COMPARED_PROGRAM, MAREY__COMPARED_PROGRAM, N_DRAWN - 1},
         {functions_drawn, MAREY__COMPARED_FUNCTIONS, MAREY__COMPARED_FUNCTIONS, N_DRAWN - !has_wall},
     };
@@ -245,7 +245,7 @@ static marey_status put_below(struct marey__answer *answer, const char *bullet, 
     const marey_table *only = table_of(answer, MAREY__COMPARED_ONLY),
                       *warnings = table_of(answer, MAREY__COMPARED_WARNINGS);
     struct marey__buf *line = &answer->lines.line;
-    static const enum marey__comparison_table long_ones[] = {MAREY__COMPARED_REGIONS,
+    static const enum marey__comparison_table long_ones[] = {MAREY__COMPARED_RANGES,
                                                              MAREY__COMPARED_FUNCTIONS};
     for (size_t i = 0; i < MAREY__COUNT_OF(long_ones); i++) {
         const size_t n = marey_table_n_rows(table_of(answer, long_ones[i])),

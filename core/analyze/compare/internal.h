@@ -21,7 +21,7 @@
 
 struct marey__compare_options {
     double smallest_percent; /* as in struct marey_compare_options */
-    const char *filter;      /* regions and functions; NULL: all */
+    const char *filter;      /* ranges and functions; NULL: all */
     uint64_t skip;   /* iterations to skip at the start of each run, marked as warm-up or not */
     uint32_t n_jobs; /* reading threads; 0: one per CPU core */
     marey_progress *progress;
@@ -104,7 +104,7 @@ MAREY_WARN_UNUSED marey_status marey__change_of_runs(const struct marey__run_dig
 
 /* ---- compare_read.c: one process to digests ---- */
 
-struct marey__region_times {
+struct marey__range_times {
     const char *text; /* borrowed from the recording */
     size_t len;
     struct marey__digest digest;
@@ -113,8 +113,8 @@ struct marey__region_times {
 
 /* Times of a process. */
 struct marey__process_times {
-    struct marey__region_times *regions;
-    size_t n_regions, cap;
+    struct marey__range_times *ranges;
+    size_t n_ranges, cap;
     struct marey__digest whole; /* of iterations, if there are any */
     double whole_ns;            /* their mean */
     size_t n_iterations;        /* that count */
@@ -127,7 +127,7 @@ MAREY_WARN_UNUSED marey_status marey__process_times_read(struct marey__process_t
                                                          marey_recording *recording, size_t process,
                                                          const struct marey__compare_options *options);
 void marey__process_times_fini(struct marey__process_times *times);
-/* Add a region with `n` times in `ns`; `scratch` as for marey__digest_make. */
+/* Add a range with `n` times in `ns`; `scratch` as for marey__digest_make. */
 MAREY_WARN_UNUSED bool marey__process_times_add(struct marey__process_times *times,
                                                 const struct marey__name *name, const float *ns,
                                                 size_t n, double weight_ns, uint32_t *scratch);
@@ -142,7 +142,7 @@ MAREY_WARN_UNUSED bool marey__process_times_add(struct marey__process_times *tim
 enum { MAREY__WALL_NUMBER, MAREY__CPU_NUMBER }; /* numbers of these names */
 
 enum marey__comparison_table {
-    MAREY__COMPARED_REGIONS,
+    MAREY__COMPARED_RANGES,
     MAREY__COMPARED_ITERATION,
     MAREY__COMPARED_PROGRAM,
     MAREY__COMPARED_FUNCTIONS,
@@ -156,7 +156,7 @@ enum marey__comparison_table {
 
 /* ---- compare_read.c: processes to runs ---- */
 
-struct marey__run_region {
+struct marey__run_range {
     size_t n_processes; /* 0: not in this run */
     struct marey__digest digest;
     double weight_ns;
@@ -170,8 +170,8 @@ struct marey__compared_run {
     int32_t world_size; /* -1: unknown */
     size_t n_iterations, n_left_out;
     bool has_sums;
-    struct marey__run_regions {
-        struct marey__run_region *list; /* by name */
+    struct marey__run_ranges {
+        struct marey__run_range *list; /* by name */
         size_t n, cap;
     } of[MAREY__COMPARED_ONLY];   /* by table; for functions self times */
     const char *exit_status;      /* "": 0 or unknown */
@@ -191,8 +191,8 @@ void marey__runs_fini(struct marey__compared_runs *side);
 struct marey__compared_run *marey__runs_find(struct marey__compared_runs *side, const char *path,
                                              const struct marey_process *process);
 /* The run's times of this name in a table, created if needed; NULL on out of memory. */
-struct marey__run_region *marey__run_region(struct marey__compared_run *run,
-                                            enum marey__comparison_table table, uint32_t name);
+struct marey__run_range *marey__run_range(struct marey__compared_run *run,
+                                          enum marey__comparison_table table, uint32_t name);
 /* Add a process's times to the run; names get numbers. */
 MAREY_WARN_UNUSED bool marey__run_take(struct marey__compared_run *run, struct marey__names *names,
                                        const struct marey__process_times *times);

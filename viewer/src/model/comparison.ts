@@ -3,7 +3,7 @@
 import type { TableData } from "../decode/format";
 import { columnOf } from "./tables";
 
-export interface Region {
+export interface Range {
   name: string;
   a: number | null;
   b: number | null;
@@ -15,7 +15,7 @@ export interface Region {
   reason: string;
 }
 
-export function regionsOf(table: TableData | undefined): Region[] {
+export function rangesOf(table: TableData | undefined): Range[] {
   if (table === undefined) return [];
   const number = (name: string): (number | null)[] => columnOf(table, name).map((v) => (v === null ? null : Number(v)));
   const [a, b, change, low, high, effect] = ["a_ns", "b_ns", "change_percent", "low_percent", "high_percent", "effect_percent"].map(number);
@@ -34,8 +34,8 @@ export function percent(value: number | null): string {
 }
 
 /** The extent of the axis of changes to either side: the widest interval, at most four times the typical one. */
-export function reach(regions: Region[]): number {
-  const ends = regions.flatMap((r) => [r.low, r.high]).filter((v): v is number => v !== null).map(Math.abs).sort((x, y) => x - y);
+export function reach(ranges: Range[]): number {
+  const ends = ranges.flatMap((r) => [r.low, r.high]).filter((v): v is number => v !== null).map(Math.abs).sort((x, y) => x - y);
   if (ends.length === 0) return 1;
   const typical = ends[Math.floor(ends.length / 2)];
   return Math.max(Math.min(ends[ends.length - 1], Math.max(typical * 4, 2)), 0.1);
@@ -47,13 +47,13 @@ export interface Curve {
   times: number[]; // the least, then what equal shares of them stay below
 }
 
-export function curvesOf(table: TableData | undefined, region: string): Curve[] {
+export function curvesOf(table: TableData | undefined, range: string): Curve[] {
   if (table === undefined) return [];
   const names = columnOf(table, "name"), sides = columnOf(table, "side"), runs = columnOf(table, "run");
   const quantiles = table.columns.map((column, i) => ({ column, cells: table.cells[i] })).filter(({ column }) => /^q\d+$/.test(column.name));
   const curves: Curve[] = [];
   names.forEach((name, row) => {
-    if (name !== region) return;
+    if (name !== range) return;
     curves.push({
       side: sides[row] === "A" ? "A" : "B",
       run: Number(runs[row]),

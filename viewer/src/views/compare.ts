@@ -1,31 +1,31 @@
 // The page of a comparison: the result, each range's change with its confidence interval, and the distributions of times.
 
 import type { ComparisonIndex, TableData } from "../decode/format";
-import { type Curve, type Region, curvesOf, percent, reach, regionsOf } from "../model/comparison";
+import { type Curve, type Range, curvesOf, percent, reach, rangesOf } from "../model/comparison";
 import { columnOf } from "../model/tables";
 import * as units from "../model/units";
 import { Chart, type Line, timeText } from "../ui/chart";
 import { append, clear, el } from "../ui/dom";
 
 const COLOR = { A: "#4477aa", B: "#ee6677" }; // Paul Tol's "bright": distinguishable with any colour vision
-const FIRST = 40; // regions shown at first
+const FIRST = 40; // ranges shown at first
 
 function tableOf(index: ComparisonIndex, name: string): TableData | undefined {
   return index.tables.find((table) => table.name === name);
 }
 
 /** The interval on an axis that extends `far` percent to either side of no change. */
-function interval(region: Region, far: number): HTMLElement {
+function interval(range: Range, far: number): HTMLElement {
   const track = el("span", { class: "interval", "aria-hidden": "true" }, el("span", { class: "zero" }));
-  if (region.low === null || region.high === null) return track;
+  if (range.low === null || range.high === null) return track;
   const place = (value: number): number => 50 + 50 * Math.max(-1, Math.min(1, value / far));
-  const span = el("span", { class: `span ${region.verdict}` });
-  span.style.left = `${place(region.low)}%`;
-  span.style.width = `${Math.max(place(region.high) - place(region.low), 0.5)}%`;
+  const span = el("span", { class: `span ${range.verdict}` });
+  span.style.left = `${place(range.low)}%`;
+  span.style.width = `${Math.max(place(range.high) - place(range.low), 0.5)}%`;
   append(track, span);
-  if (region.change !== null) {
-    const dot = el("span", { class: `dot ${region.verdict}` });
-    dot.style.left = `${place(region.change)}%`;
+  if (range.change !== null) {
+    const dot = el("span", { class: `dot ${range.verdict}` });
+    dot.style.left = `${place(range.change)}%`;
     append(track, dot);
   }
   return track;
@@ -37,7 +37,7 @@ function time(ns: number | null): string {
 
 export class CompareView {
   readonly element = el("div", { class: "compare" });
-  private readonly regions: Region[];
+  private readonly ranges: Range[];
   private readonly body = el("tbody");
   private readonly chart = new Chart();
   private readonly about = el("h3");
@@ -45,12 +45,12 @@ export class CompareView {
   private shown = FIRST;
 
   constructor(private readonly index: ComparisonIndex) {
-    const rowsOf = (...names: string[]): Region[] => names.flatMap((name) => regionsOf(tableOf(index, name)));
+    const rowsOf = (...names: string[]): Range[] => names.flatMap((name) => rangesOf(tableOf(index, name)));
     // Shares of the program are not shares of the iteration.
-    this.regions = [...rowsOf("iteration", "regions"), ...rowsOf("program", "functions").map((row) => ({ ...row, effect: null }))];
+    this.ranges = [...rowsOf("iteration", "ranges"), ...rowsOf("program", "functions").map((row) => ({ ...row, effect: null }))];
     append(this.element, el("p", { class: "verdict" }, index.summary), this.notes(), this.list(), this.about, this.chart.element, el("p", { class: "hint" }, "The longest 32nd of each run's times is omitted: one of them could be longer than all the rest."));
     this.drawRows();
-    if (this.regions.length > 0) this.show(this.regions[0]);
+    if (this.ranges.length > 0) this.show(this.ranges[0]);
   }
 
   private notes(): HTMLElement | null {
@@ -67,28 +67,28 @@ export class CompareView {
   }
 
   private list(): HTMLElement {
-    const titles = ["region", "A", "B", "change", "interval of 95 %", "", "verdict", "of the iteration"];
+    const titles = ["range", "A", "B", "change", "interval of 95 %", "", "verdict", "of the iteration"];
     const head = el("tr", {}, ...titles.map((title, i) => el("th", { scope: "col", class: i !== 0 && i !== 6 ? "number" : "" }, title)));
     return el(
       "div",
       { class: "table-view" },
       el(
         "div",
-        { class: "table-scroll", tabindex: 0, role: "region", "aria-label": "Changes" },
-        el("table", {}, el("caption", { class: "offscreen" }, "Change of each region, B against A"), el("thead", { class: "plain" }, head), this.body),
+        { class: "table-scroll", tabindex: 0, role: "range", "aria-label": "Changes" },
+        el("table", {}, el("caption", { class: "offscreen" }, "Change of each range, B against A"), el("thead", { class: "plain" }, head), this.body),
       ),
     );
   }
 
   private drawRows(): void {
     clear(this.body);
-    const far = reach(this.regions);
-    for (const region of this.regions.slice(0, this.shown)) {
-      const row = this.row(region, far);
-      this.rows.set(region.name, row);
+    const far = reach(this.ranges);
+    for (const range of this.ranges.slice(0, this.shown)) {
+      const row = this.row(range, far);
+      this.rows.set(range.name, row);
       append(this.body, row);
     }
-    const left = this.regions.length - this.shown;
+    const left = this.ranges.length - this.shown;
     if (left <= 0) return;
     const more = (): void => {
       this.shown += 200;
@@ -97,27 +97,27 @@ export class CompareView {
     append(this.body, el("tr", {}, el("td", { colspan: 8 }, el("button", { type: "button", onclick: more }, `Show more (${units.count(left)} left)`))));
   }
 
-  private row(region: Region, far: number): HTMLElement {
-    const bounds = region.low === null ? "" : `${percent(region.low)} to ${percent(region.high)}`;
+  private row(range: Range, far: number): HTMLElement {
+    const bounds = range.low === null ? "" : `${percent(range.low)} to ${percent(range.high)}`;
     return el(
       "tr",
       {},
-      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: () => this.show(region) }, region.name)),
-      el("td", { class: "number" }, time(region.a)),
-      el("td", { class: "number" }, time(region.b)),
-      el("td", { class: "number" }, percent(region.change)),
+      el("th", { scope: "row" }, el("button", { type: "button", class: "link", onclick: () => this.show(range) }, range.name)),
+      el("td", { class: "number" }, time(range.a)),
+      el("td", { class: "number" }, time(range.b)),
+      el("td", { class: "number" }, percent(range.change)),
       el("td", { class: "number" }, bounds),
-      el("td", {}, interval(region, far)),
-      el("td", { title: region.reason }, el("span", { class: `badge ${region.verdict}` }, region.verdict)),
-      el("td", { class: "number" }, region.effect === null ? "" : percent(region.effect)),
+      el("td", {}, interval(range, far)),
+      el("td", { title: range.reason }, el("span", { class: `badge ${range.verdict}` }, range.verdict)),
+      el("td", { class: "number" }, range.effect === null ? "" : percent(range.effect)),
     );
   }
 
   /** The cumulative distribution of times, one line per run. */
-  private show(region: Region): void {
-    const curves = curvesOf(tableOf(this.index, "quantiles"), region.name);
-    this.rows.forEach((row, name) => row.toggleAttribute("aria-current", name === region.name));
-    this.about.textContent = `Times of ${region.name}: the share that is shorter`;
+  private show(range: Range): void {
+    const curves = curvesOf(tableOf(this.index, "quantiles"), range.name);
+    this.rows.forEach((row, name) => row.toggleAttribute("aria-current", name === range.name));
+    this.about.textContent = `Times of ${range.name}: the share that is shorter`;
     const x = [...new Set(curves.flatMap((curve) => curve.times.slice(0, -1)))].sort((a, b) => a - b);
     const lines = curves.map((curve): Line => ({
       label: `${curve.side}${curves.filter((c) => c.side === curve.side).length > 1 ? `, run ${curve.run + 1}` : ""}`,
@@ -125,10 +125,10 @@ export class CompareView {
       values: x.map((time) => shareBelow(curve, time)),
       width: 1.5,
     }));
-    const text = `A: median ${time(region.a)}. B: median ${time(region.b)}. ${region.verdict}${region.reason === "" ? "" : `: ${region.reason}`}`;
+    const text = `A: median ${time(range.a)}. B: median ${time(range.b)}. ${range.verdict}${range.reason === "" ? "" : `: ${range.reason}`}`;
     this.chart.show(
       { x, lines, xLabel: "time", yLabel: "share", xText: timeText, yText: (v) => `${Math.round(v * 100)} %`, height: 300 },
-      `Distribution of ${region.name}. ${text}`,
+      `Distribution of ${range.name}. ${text}`,
     );
   }
 }

@@ -31,7 +31,6 @@ const ABOUT: Record<string, string> = {
   kernels: "GPU activity by name.",
   copies: "Copies and memsets on GPUs: bytes and bandwidth.",
   gpu_ranges: "GPU activity by the range that launched it.",
-  regions: "The change of each range, the largest effect on the iteration first.",
   iteration: "The change of the whole iteration.",
   only: "Ranges that only one side has.",
   runs: "What was compared.",
