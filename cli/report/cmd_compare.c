@@ -107,15 +107,10 @@ static int make(int n, char **args, int n_a, marey_report **report)
     return analysis_command_make("compare", args, n, &how, NULL, report);
 }
 
-static marey_status write_page(void *ctx, int fd)
-{
-    return marey_page_compare(ctx, NULL, fd);
-}
-
 static int write_all(marey_report *report, double gate)
 {
     const uint32_t limit = given.all ? 0 : given.limit != 0 ? given.limit : DEFAULT_LIMIT;
-    CLI_TRY(given.html != NULL ? cli_write_file(given.html, write_page, report, CLI_PAGE_NEXT)
+    CLI_TRY(given.html != NULL ? analysis_command_write_page(report, given.html)
                                : analysis_command_write(report, limit, given.unit));
     if (marey_report_is_damaged(report))
         return cli_fail("a recording is damaged; only the readable part is included");

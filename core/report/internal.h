@@ -77,7 +77,7 @@ struct marey__analysis {
         const char *table, *title; /* NULL: the name of the table */
     } * page;
     const char *page_key;
-    const char *page_setting; /* setting for the page, for an analysis without a filter; NULL: none */
+    const char *page_setting; /* its setting for the page; "filter": with the page's value; NULL: none */
     bool (*is_on_page)(const marey_report *report); /* whether the page has something to show; NULL: always */
 };
 

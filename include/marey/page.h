@@ -34,10 +34,6 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_page_write(marey_recording *const
                                                           const struct marey_page_options *options,
                                                           int fd);
 
-/* Write the page of a "compare" report. `title` NULL: the names of both sides. */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_page_compare(const marey_report *report,
-                                                            const char *title, int fd);
-
 struct marey_page_calls_options {
     const char *title; /* of the page; NULL: from the names below */
     const char *name;  /* of the profile; NULL: the recordings' names */

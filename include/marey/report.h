@@ -220,10 +220,11 @@ struct marey_write_options {
     int is_short; /* non-zero: short form, for a section of another report; in Markdown the table of CSV */
     const marey_report *section; /* "ranges": printed after the tables, in JSON an object with its name. Lent. NULL: none */
     const marey_report *lead; /* printed before everything else; JSON: a member by its name, unless the analysis has JSON of its own */
+    const char *title;        /* of an HTML page; NULL: from the input */
 };
 /*
- * Write the report as "text", "json" (all tables and notes), "csv" (one table) or "markdown"; "scale" also as "html" and as
- * "svg" (the chart options->table). MAREY_EINVAL: unknown format, table or chart. MAREY_EFORMAT: a chart without data.
+ * Write the report as "text", "json" (all tables and notes), "csv" (one table) or "markdown"; "scale" and "compare" also as
+ * "html", which needs a stream with a file descriptor, "scale" as "svg" (the chart options->table). MAREY_EINVAL: unknown format, table or chart. MAREY_EFORMAT: a chart without data.
  * MAREY_EIO: write error.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_report_write(const marey_report *report,

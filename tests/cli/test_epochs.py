@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from page_decoder import needs_viewer
+from page_decoder import Page, needs_viewer
 
 N = 8
 PHASES = ("data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging", "other")
@@ -73,8 +73,9 @@ def test_the_first_epoch_counts_when_asked(marey, ranks):
 def test_the_page_has_the_tables(marey, ranks, tmp_path):
     page = tmp_path / "e.html"
     assert marey("report", ranks, "--html", page).returncode == 0
-    text = page.read_text(errors="replace")
-    assert "epochs by rank" in text
+    tables = {table["name"]: table for table in Page(page).index["tables"]}
+    assert tables["epochs by rank"]["help"] == "each epoch on each rank"
+    assert all(table["help"] for table in tables.values())
 
 
 @pytest.mark.parametrize(

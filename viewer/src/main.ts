@@ -14,7 +14,7 @@ import { Shell, type View } from "./ui/shell";
 import { start } from "./ui/start";
 import { about } from "./views/about";
 import { BreakdownView } from "./views/breakdown";
-import { ABOUT_CALLS, CallsView } from "./views/calls";
+import { CallsView } from "./views/calls";
 import { GpusView } from "./views/gpus";
 import { CompareView } from "./views/compare";
 import { FlameView } from "./views/flame";
@@ -60,7 +60,7 @@ interface Opened {
 
 function reportViews(recording: Recording, { profiles, sampled, heat }: Opened, open: (id: string) => void): View[] {
   const { index } = recording;
-  const counted = [...(profiles.length > 0 ? [callsView(profiles)] : []), ...(sampled.length > 0 ? [samplesView(sampled, index.samples?.tables ?? [])] : [])];
+  const counted = [...(profiles.length > 0 ? [callsView(profiles)] : []), ...(sampled.length > 0 ? [samplesView(sampled, index.samples ?? [])] : [])];
   const last = { id: "about", title: "About", element: about(index.version) };
   // Without ranges (only samples or a call profile) there are no events for the other views.
   if (index.cost.events === 0 && !index.damaged && counted.length > 0) return [...counted, last];
@@ -112,7 +112,7 @@ function compareViews(index: ComparisonIndex): View[] {
 function callsViews(index: CallsIndex, profiles: Profile[]): View[] {
   return [
     callsView(profiles),
-    ...(index.tables.length > 0 ? [{ id: "tables", title: "Tables", element: new Tables(index.tables, null, "calls", ABOUT_CALLS).element }] : []),
+    ...(index.tables.length > 0 ? [{ id: "tables", title: "Tables", element: new Tables(index.tables, null, "calls").element }] : []),
     { id: "about", title: "About", element: about(index.version) },
   ];
 }
@@ -130,7 +130,7 @@ async function open(): Promise<void> {
     return;
   }
   const profiles = await openProfiles((index as Index).calls ?? []);
-  const sampled = await openProfiles((index as Index).samples?.calls ?? [], "samples");
+  const sampled = await openProfiles((index as Index).sample_calls ?? [], "samples");
   const recording = await openRecording(index as Index, (share) => {
     document.body.dataset["loaded"] = share.toFixed(3);
   });

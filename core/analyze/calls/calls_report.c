@@ -74,7 +74,9 @@ static const struct marey_column totals_columns[] = {COUNT("calls", NULL),
 
 #define TABLE(name) #name, name##_columns, MAREY__COUNT_OF(name##_columns)
 static const struct marey_table_definition definitions[MAREY__N_CALLS_TABLES] = {
-    [MAREY__CALLS_FUNCTIONS] = {TABLE(functions), "function", "a row for each, as cProfile counts"},
+    [MAREY__CALLS_FUNCTIONS] =
+        {TABLE(functions),
+         "function", "a row for each, as cProfile counts; total time includes callees, and recursion is not counted twice"},
     [MAREY__CALLS_BY_SIGNATURE] = {TABLE(signatures), "signature",
                                    "a row for each function and the arguments it was called with"},
     [MAREY__CALLS_CALLERS] = {TABLE(callers), NULL, "each function and its callers"},

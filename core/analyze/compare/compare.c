@@ -290,7 +290,8 @@ static const struct marey_setting settings[] = {
      "and a note has their time)"},
 };
 
-static const struct marey__report_format formats[] = {{"markdown", marey__compare_markdown}, {0}};
+static const struct marey__report_format formats[] = {
+    {"markdown", marey__compare_markdown}, {"html", marey__page_compare}, {0}};
 
 const struct marey__analysis marey__analysis_compare = {
     .about = {.name = "compare",

@@ -250,4 +250,7 @@ extern const struct marey_table_definition marey__compare_tables[MAREY__N_COMPAR
 void marey__compare_sentence(const marey_report *report, struct marey__buf *line);
 marey__put_answer marey__compare_text, marey__compare_markdown, marey__compare_json;
 
+/* present/page/page_compare.c: the page. */
+marey__put_answer marey__page_compare;
+
 #endif

@@ -238,6 +238,7 @@ const struct marey__analysis marey__analysis_gpu = {
     .sorts_csv = true,
     .is_there = is_there,
     .page = page_tables,
+    .page_setting = "filter",
     .page_key = "gpu",
     .is_on_page = has_devices,
 };

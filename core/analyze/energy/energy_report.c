@@ -196,4 +196,5 @@ const struct marey__analysis marey__analysis_energy = {
     .draws_tables = true,
     .is_there = is_there,
     .page = page_tables,
+    .page_setting = "filter",
 };

@@ -55,7 +55,9 @@ static const struct marey_column named_columns[] = {WHOLE("run"), TEXT("name"), 
 
 #define TABLE(name, columns) name, columns, MAREY__COUNT_OF(columns)
 const struct marey_table_definition marey__energy_tables[MAREY__N_ENERGY_TABLES] = {
-    [MAREY__ENERGY_RUNS] = {TABLE("runs", run_columns), "run", "processes with one run id"},
+    [MAREY__ENERGY_RUNS] =
+        {TABLE("runs", run_columns), "run",
+         "joules and watts of each run (processes with one run id), of the devices that it used"},
     [MAREY__ENERGY_REPEATS] = {TABLE("repeats", repeat_columns), "repeat",
                                "mean over runs, with its 95 % confidence interval"},
     [MAREY__ENERGY_DEVICES] = {TABLE("devices", device_columns), "device",
@@ -68,7 +70,9 @@ const struct marey_table_definition marey__energy_tables[MAREY__N_ENERGY_TABLES]
         {TABLE("iterations", iteration_columns), "iteration",
          "groups of successive iterations of all ranks, warm-up among them"},
     [MAREY__ENERGY_PHASES] = {TABLE("phases", named_columns), "phase", "phases"},
-    [MAREY__ENERGY_RANGES] = {TABLE("ranges", named_columns), "range", "ranges"},
+    [MAREY__ENERGY_RANGES] =
+        {TABLE("ranges", named_columns), "range",
+         "ranges, in host time: synchronize with the GPU at the start and end of a range"},
     [MAREY__ENERGY_NOTES] = {"notes", marey__warning_columns, 1, "note", "notes on the figures"},
 };
 

@@ -60,8 +60,9 @@ const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES] =
     [MAREY__EPOCHS_EPOCHS] = {"epochs", TABLE(epoch_columns), "epoch",
                               "each epoch, with the time of its slowest rank"},
     [MAREY__EPOCHS_RANKS] = {"ranks", TABLE(rank_columns), "rank", "each epoch on each rank"},
-    [MAREY__EPOCHS_AVERAGES] = {"averages", TABLE(average_columns), "average",
-                                "first the slowest rank of each epoch, then each rank"},
+    [MAREY__EPOCHS_AVERAGES] =
+        {"averages", TABLE(average_columns), "average",
+         "first the slowest rank of each epoch, then each rank; without the first epoch"},
     [MAREY__EPOCHS_PHASES] = {"phases", TABLE(phase_columns), "phase", "phases of an epoch on a rank"},
     [MAREY__EPOCHS_NOTES] = {"notes", marey__warning_columns, 1, "note", "notes on the figures"},
 };

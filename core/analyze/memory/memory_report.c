@@ -240,5 +240,6 @@ const struct marey__analysis marey__analysis_memory = {
     .is_file = is_file,
     .is_there = is_there,
     .page = page_tables,
+    .page_setting = "filter",
     .page_key = "memory",
 };

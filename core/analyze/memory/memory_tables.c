@@ -70,8 +70,9 @@ static const struct marey_column live_columns[] = {WHOSE, NS("at_ns", "at"), BYT
 
 #define TABLE(columns) columns, MAREY__COUNT_OF(columns)
 const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES] = {
-    [MAREY__MEMORY_POOLS] = {"pools", TABLE(pool_columns), NULL,
-                             "the peak of each process or device, and its source"},
+    [MAREY__MEMORY_POOLS] =
+        {"pools", TABLE(pool_columns),
+         NULL, "the peak of each process or device, memory left at the end, and the source of the figures"},
     [MAREY__MEMORY_PHASES] = {"phases", TABLE(phase_columns), NULL, "the maximum in each phase"},
     [MAREY__MEMORY_CATEGORIES] = {"categories", TABLE(category_columns), NULL,
                                   "live memory at the peak, by category"},

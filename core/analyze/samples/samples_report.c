@@ -89,20 +89,25 @@ static const struct marey_column totals[] = {COUNT("samples", NULL), NS("self_ns
 
 #define TABLE(columns) #columns, columns, MAREY__COUNT_OF(columns)
 static const struct marey_table_definition definitions[MAREY__N_SAMPLES_TABLES] = {
-    [MAREY__SAMPLES_FUNCTIONS] = {TABLE(functions), "function", "functions"},
-    [MAREY__SAMPLES_LINES] = {TABLE(lines), "line", "lines of source"},
+    [MAREY__SAMPLES_FUNCTIONS] =
+        {TABLE(functions), "function",
+         "functions; error is half of the 95 % confidence interval of the share"},
+    [MAREY__SAMPLES_LINES] = {TABLE(lines), "line", "lines of source, and their most frequent wait"},
     [MAREY__SAMPLES_FILES] = {TABLE(files), "file", "files"},
     [MAREY__SAMPLES_MODULES] = {TABLE(modules), "module", "modules"},
-    [MAREY__SAMPLES_THREADS] = {TABLE(threads), "thread", "threads"},
+    [MAREY__SAMPLES_THREADS] = {TABLE(threads), "thread",
+                                "threads: shares on a CPU core, and holding the GIL"},
     [MAREY__SAMPLES_PROCESSES] = {TABLE(processes), "process", "processes"},
     [MAREY__SAMPLES_RANKS] = {TABLE(ranks), "rank", "ranks"},
-    [MAREY__SAMPLES_STACKS] = {TABLE(stacks), "stack", "whole stacks"},
+    [MAREY__SAMPLES_STACKS] = {TABLE(stacks), "stack", "whole stacks, the outermost frame first"},
     [MAREY__SAMPLES_CONTACTS] = {TABLE(contacts), "contact", "ways into `library`, and from where"},
     [MAREY__SAMPLES_LEAVES] = {TABLE(leaves), NULL, "innermost functions that call into `library`"},
     [MAREY__SAMPLES_LEAF_PATHS] = {TABLE(leaf_paths), NULL, "the same by the path to them"},
-    [MAREY__SAMPLES_WAITS] = {TABLE(waits), "wait", "what threads wait for"},
+    [MAREY__SAMPLES_WAITS] = {TABLE(waits), "wait", "waits of threads by cause and place"},
     [MAREY__SAMPLES_GIL] = {TABLE(gil), "gil", "who held the interpreter lock"},
-    [MAREY__SAMPLES_AUDIT] = {TABLE(audit), "audit", "how good the samples are"},
+    [MAREY__SAMPLES_AUDIT] =
+        {TABLE(audit), "audit",
+         "quality of the sampling: completed and missed rounds, doubtful samples, overhead"},
     [MAREY__SAMPLES_TOTALS] = {TABLE(totals), "total", "one row: all samples that count"},
     [MAREY__SAMPLES_NOTES] = {"notes", marey__warning_columns, 1, "note", "notes on the figures"},
 };
@@ -245,6 +250,12 @@ static const struct marey_setting settings[] = {
      's'},
 };
 
+static const struct marey__page_table page_tables[] = {
+    {"lines", NULL}, {"functions", NULL}, {"threads", NULL}, {"waits", NULL},  {"processes", NULL},
+    {"ranks", NULL}, {"files", NULL},     {"modules", NULL}, {"stacks", NULL}, {"gil", NULL},
+    {"audit", NULL}, {"totals", NULL},    {"notes", NULL},   {NULL, NULL},
+};
+
 const struct marey__analysis marey__analysis_samples = {
     .about = {.name = "samples",
               .help = "stack samples (marey attach, marey run --sample): functions\n"
@@ -262,4 +273,6 @@ const struct marey__analysis marey__analysis_samples = {
     .text = marey__samples_text,
     .draws_tables = true,
     .is_there = is_there,
+    .page = page_tables,
+    .page_key = "samples",
 };

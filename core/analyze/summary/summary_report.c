@@ -191,35 +191,42 @@ static const struct marey_column sites[] = {NAME,           TEXT("category"), TE
 
 #define TABLE(columns, help) TABLE_OF(#columns, columns, help)
 static const struct marey_table_definition tables[MAREY__N_TABLES] = {
-    [MAREY__TABLE_RANGES] = TABLE(ranges, "ranges by name, the largest total first"),
+    [MAREY__TABLE_RANGES] = TABLE(
+        ranges, "ranges by name, the largest total first; self time excludes the ranges inside"),
     [MAREY__TABLE_TREE] = {"tree", marey__tree_columns, MAREY__N_TREE_COLUMNS, NULL,
                            "ranges by path, depth first, the heaviest child first"},
     [MAREY__TABLE_THREADS] = TABLE(threads, "ranges by thread"),
     [MAREY__TABLE_RANKS] = TABLE(ranks, "ranges by rank"),
     [MAREY__TABLE_PROCESSES] =
         TABLE(processes, "processes, what measuring cost them, how they ended"),
-    [MAREY__TABLE_ASYNC] = TABLE(async, "async ranges by name"),
+    [MAREY__TABLE_ASYNC] = TABLE(async, "async ranges by name; they may end on another thread"),
     [MAREY__TABLE_COUNTERS] = TABLE(counters, "counters"),
     [MAREY__TABLE_MARKS] = TABLE(marks, "marks by name"),
     [MAREY__TABLE_OPEN] = TABLE(open, "ranges that were open at the end, and since when"),
     [MAREY__TABLE_ITERATIONS] =
         TABLE(iterations, "the whole step, then the time of each range in it"),
-    [MAREY__TABLE_ITERATION_RANKS] = TABLE(iteration_ranks, "steps by rank"),
+    [MAREY__TABLE_ITERATION_RANKS] =
+        TABLE(iteration_ranks, "steps by rank, and how often each was the slowest"),
     [MAREY__TABLE_THROUGHPUT] = TABLE(throughput, "one row: steps and training samples per second"),
     [MAREY__TABLE_EPOCHS] = TABLE(epochs, "epochs by rank"),
     [MAREY__TABLE_PHASES] = TABLE(phases, "phases: of the steady part, else of the run"),
-    [MAREY__TABLE_OUTLIERS] = TABLE(outliers, "the longest steps that are outliers"),
-    [MAREY__TABLE_STEADY] = TABLE(steady, "self time in the steady part"),
+    [MAREY__TABLE_OUTLIERS] = TABLE(
+        outliers, "the longest steps that are outliers, and the range that was longer in them"),
+    [MAREY__TABLE_STEADY] =
+        TABLE(steady, "self time in the steady part: from the end of the warm-up, or of the first "
+                      "step, to the end of the last step"),
     [MAREY__TABLE_KERNELS] = TABLE(kernels, "GPU activity by name and kind"),
     [MAREY__TABLE_COPIES] = {"copies", marey__copy_columns, MAREY__N_COPY_COLUMNS, NULL,
-                             "copies and memsets of GPUs"},
+                             "copies and memsets of GPUs: bytes and bandwidth"},
     [MAREY__TABLE_GPU_RANGES] = TABLE(gpu_ranges, "GPU activity by the ranges that launched it"),
     [MAREY__TABLE_WORKERS] = TABLE(workers, "workers of data loaders"),
     [MAREY__TABLE_RANK_SPREAD] = TABLE(rank_spread, "the whole, then each range, over ranks"),
-    [MAREY__TABLE_RANK_TIMES] = TABLE(rank_times, "ranks against the median, the slowest first"),
+    [MAREY__TABLE_RANK_TIMES] =
+        TABLE(rank_times, "ranks, the slowest first: difference from the median, how often each is "
+                          "slow, and in which range"),
     [MAREY__TABLE_RANK_OUTLIERS] = TABLE(rank_outliers, "ranges of ranks that are outliers"),
     [MAREY__TABLE_RANK_HOSTS] = TABLE(rank_hosts, "machines, the slowest first"),
-    [MAREY__TABLE_SITES] = TABLE(sites, "call sites"),
+    [MAREY__TABLE_SITES] = TABLE(sites, "call sites: source position of each name"),
     [MAREY__TABLE_WARNINGS] = {"warnings", marey__warning_columns, 1, NULL, "notes on the figures"},
 };
 

@@ -194,7 +194,6 @@ struct marey__page {
     size_t n_chosen;
     struct marey__calls *calls;   /* NULL: none */
     struct marey__calls *samples; /* NULL: none */
-    marey_report *sampled;        /* set together with `samples` */
 };
 
 /* ---- page_reports.c ---- */
@@ -209,7 +208,7 @@ void marey__page_put_reports(const struct marey__page *page, bool as_lists, stru
 /* Read the calls, if there are any, and write their nodes; then the names, as another list of the index. */
 MAREY_WARN_UNUSED marey_status marey__page_profile(struct marey__page *page);
 void marey__page_put_calls(const struct marey__page *page, struct marey__buf *json);
-/* Read the samples, if there are any, and write their nodes; then names and tables, as another object of the index. */
+/* The same for samples. */
 MAREY_WARN_UNUSED marey_status marey__page_sample(struct marey__page *page);
 void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json);
 void marey__page_free_calls(struct marey__page *page);
@@ -322,13 +321,14 @@ void marey__page_put_start(struct marey__buf *json, const char *kind, const char
  */
 void marey__page_open(struct marey__buf *json, const char *key, const char *bracket);
 void marey__page_close(struct marey__buf *json, const char *bracket);
-/* A table in the page's format: columns of cells. `max_rows` 0: all. */
-void marey__page_table(struct marey__buf *json, const marey_table *table, size_t max_rows);
-/* The same under another name. */
-void marey__page_named_table(struct marey__buf *json, const char *name, const marey_table *table,
-                             size_t max_rows);
-/* The table of the call tree: if there are too many rows, the heaviest, and rows that stand for the others. */
-void marey__page_tree(struct marey__buf *json, const marey_table *tree, size_t max_rows);
+/*
+ * Table number `i` of a report in the page's format: columns of cells. `title` NULL: its name. `max_rows` 0: all. Nothing if
+ * the report did not make it.
+ */
+void marey__page_table(struct marey__buf *json, const marey_report *report, size_t i,
+                       const char *title, size_t max_rows);
+/* The same for the call tree: if there are too many rows, the heaviest, and rows that stand for the others. */
+void marey__page_tree(struct marey__buf *json, const marey_report *report, size_t i, size_t max_rows);
 
 /* ---- page_tree.c ---- */
 

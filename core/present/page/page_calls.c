@@ -178,16 +178,7 @@ void marey__page_put_calls(const struct marey__page *page, struct marey__buf *js
     marey__page_close(json, "],");
 }
 
-/*
- * ---- samples on the report page ----
- *
- * The tree of samples, drawn like calls, and the tables of `marey report --samples`, including the audit. Uses the default
- * filter of samples.
- */
-
-static const char *const sample_tables[] = {"lines", "functions", "threads", "waits",  "processes",
-                                            "ranks", "files",     "modules", "stacks", "gil",
-                                            "audit", "totals",    "notes"};
+/* ---- samples on the report page: a tree, drawn as calls are. Samples count as by default. ---- */
 
 marey_status marey__page_sample(struct marey__page *page)
 {
@@ -197,26 +188,16 @@ marey_status marey__page_sample(struct marey__page *page)
     MAREY__TRY_MEMORY(page->samples != NULL);
     MAREY_TRY(marey__calls_read_samples(page->samples, page->recordings, page->n_recordings, NULL,
                                         false));
-    MAREY_TRY(put_tree(page->packer, page->samples, "samples-0"));
-    const marey_status status =
-        marey_report_create("samples", page->recordings, page->n_recordings, NULL, &page->sampled);
-    /* no samples: omitted from the page */
-    return status == MAREY_EFORMAT ? MAREY_OK : status;
+    return put_tree(page->packer, page->samples, "samples-0");
 }
 
 void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json)
 {
-    if (page->sampled == NULL)
+    if (page->samples == NULL)
         return;
-    marey__page_open(json, "samples", "{");
-    marey__page_open(json, "calls", "[");
+    marey__page_open(json, "sample_calls", "[");
     put_profile(json, page->samples, page->summary->title);
     marey__page_close(json, "],");
-    marey__page_open(json, "tables", "[");
-    for (size_t i = 0; i < MAREY__COUNT_OF(sample_tables); i++)
-        marey__page_table(json, marey_report_table(page->sampled, sample_tables[i]),
-                          MAREY__PAGE_TABLE_ROWS);
-    marey__page_close(json, "]},");
 }
 
 void marey__page_free_calls(struct marey__page *page)
@@ -227,7 +208,6 @@ void marey__page_free_calls(struct marey__page *page)
             marey__calls_fini(both[i]);
         marey__free(both[i]);
     }
-    marey_report_destroy(page->sampled);
 }
 
 /* ---- a page with only calls ---- */
@@ -248,9 +228,6 @@ struct call_page {
     marey_report *report;
     int fd;
 };
-
-static const char *const tables[] = {"functions", "signatures", "shapes", "callers", "callees",
-                                     "paths",     "threads",    "totals", "notes"};
 
 static const char *title_of(const struct side *side)
 {
@@ -282,8 +259,8 @@ static marey_status make_page(void *ctx, struct marey__page_packer *packer, cons
                          marey__page_is_damaged(page->sides[0].recordings, page->sides[0].n) ||
                              marey__page_is_damaged(page->sides[1].recordings, page->sides[1].n));
     marey__page_open(json, "tables", "[");
-    for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
-        marey__page_table(json, marey_report_table(page->report, tables[i]), MAX_ROWS);
+    for (size_t i = 0; i < page->report->analysis->about.n_tables; i++)
+        marey__page_table(json, page->report, i, NULL, MAX_ROWS);
     marey__page_close(json, "],");
     marey__page_open(json, "calls", "[");
     for (size_t s = 0; s < page->n_sides; s++)

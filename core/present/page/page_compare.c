@@ -1,5 +1,6 @@
 /* The page of a comparison: its tables, its sentence, and the distributions of times. */
 #include "analyze/compare/internal.h"
+#include "present/draw/internal.h"
 #include "present/page/internal.h"
 
 /* Rows of each table on the page. The largest effects come first. */
@@ -19,15 +20,18 @@ static marey_status make_index(void *ctx, struct marey__page_packer *packer, con
     marey__page_put_bool(json, "damaged", report->is_damaged);
     marey__page_open(json, "tables", "[");
     for (size_t t = 0; t < MAREY__N_COMPARED; t++)
-        marey__page_table(json, report->tables[t], MAX_ROWS);
+        marey__page_table(json, report, t, NULL, MAX_ROWS);
     marey__page_close(json, "]}");
     return MAREY_OK;
 }
 
-marey_status marey_page_compare(const marey_report *report, const char *title, int fd)
+marey_status marey__page_compare(struct marey__answer *answer)
 {
-    if (strcmp(report->analysis->about.name, "compare") != 0)
-        return marey__fail(MAREY_EINVAL, "this is not a report of compare");
-    return marey__page_put_all(fd, marey__page_template, title != NULL ? title : report->title,
-                               make_index, (void *)report);
+    const char *const title = answer->options->title;
+    const int fd = fflush(answer->lines.out) == 0 ? fileno(answer->lines.out) : -1;
+    if (fd < 0)
+        return marey__fail(MAREY_EINVAL, "a page needs a stream with a file descriptor");
+    return marey__page_put_all(fd, marey__page_template,
+                               title != NULL ? title : answer->report->title, make_index,
+                               (void *)answer->report);
 }

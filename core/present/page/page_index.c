@@ -190,8 +190,10 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
     put_cost(json, &page->summary->cost);
     marey__page_open(json, "tables", "[");
     for (size_t t = 0; t < MAREY__N_TABLES; t++)
-        (t == MAREY__TABLE_TREE ? marey__page_tree : marey__page_table)(
-            json, page->summary->tables[t], MAREY__PAGE_TABLE_ROWS);
+        if (t == MAREY__TABLE_TREE)
+            marey__page_tree(json, page->summary, t, MAREY__PAGE_TABLE_ROWS);
+        else
+            marey__page_table(json, page->summary, t, NULL, MAREY__PAGE_TABLE_ROWS);
     marey__page_put_reports(page, false, json);
     marey__page_close(json, "],");
     marey__page_put_reports(page, true, json);

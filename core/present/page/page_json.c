@@ -92,37 +92,44 @@ static void put_cells(struct marey__buf *json, const marey_table *table, size_t 
     marey__page_close(json, "]},");
 }
 
-void marey__page_table(struct marey__buf *json, const marey_table *table, size_t max_rows)
+static void put_head(struct marey__buf *json, const marey_report *report, size_t i, const char *title)
 {
-    marey__page_named_table(json, marey_table_name(table), table, max_rows);
+    const struct marey_table_definition *const about = &report->analysis->about.tables[i];
+    marey__script_printf(json, "{'name':%s,'help':%s,'rows':%zu,",
+                         title != NULL ? title : about->name, about->help,
+                         marey_table_n_rows(report->tables[i]));
 }
 
-void marey__page_named_table(struct marey__buf *json, const char *name, const marey_table *table,
-                             size_t max_rows)
+void marey__page_table(struct marey__buf *json, const marey_report *report, size_t i,
+                       const char *title, size_t max_rows)
 {
-    const size_t n = marey_table_n_rows(table);
+    const marey_table *const table = report->tables[i];
+    const size_t n = table != NULL ? marey_table_n_rows(table) : 0;
     const size_t n_kept = max_rows != 0 && n > max_rows ? max_rows : n;
-    marey__script_printf(json, "{'name':%s,'rows':%zu,", name, n);
+    if (table == NULL)
+        return;
+    put_head(json, report, i, title);
     if (n_kept < n)
         put_sums(json, table);
     put_columns(json, table);
     put_cells(json, table, n_kept);
 }
 
-void marey__page_tree(struct marey__buf *json, const marey_table *tree, size_t max_rows)
+void marey__page_tree(struct marey__buf *json, const marey_report *report, size_t i, size_t max_rows)
 {
+    const marey_table *const tree = report->tables[i];
     marey_table *reduced = NULL;
     size_t n_others = 0;
     if (marey_table_n_rows(tree) <= max_rows) {
-        marey__page_table(json, tree, 0);
+        marey__page_table(json, report, i, NULL, 0);
         return;
     }
     if (!marey__page_reduce_tree(tree, max_rows, &reduced, &n_others)) {
         json->failed = true;
         return;
     }
-    marey__script_printf(json, "{'name':%s,'rows':%zu,'others':%zu,", marey_table_name(tree),
-                         marey_table_n_rows(tree), n_others);
+    put_head(json, report, i, NULL);
+    marey__script_printf(json, "'others':%zu,", n_others);
     put_columns(json, reduced);
     put_cells(json, reduced, marey_table_n_rows(reduced));
     marey_table_destroy(reduced);

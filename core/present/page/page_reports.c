@@ -8,26 +8,18 @@ static bool is_there(const struct marey__page *page, const struct marey__analysi
             analysis->is_there(page->recordings, page->n_recordings, page->summary));
 }
 
-static bool takes(const struct marey__analysis *analysis, const char *setting)
-{
-    for (size_t i = 0; i < analysis->about.n_settings; i++)
-        if (strcmp(analysis->about.settings[i].name, setting) == 0)
-            return true;
-    return false;
-}
-
 static marey_status make(struct marey__page *page, const struct marey__analysis *analysis,
                          marey_report **out)
 {
     const char *const filter = page->wants.filter;
     struct marey__buf setting MAREY__FINALLY(marey__buf_fini) = {0};
     const char *settings[2] = {analysis->page_setting, NULL};
-    if (filter != NULL && takes(analysis, "filter")) {
-        marey__buf_printf(&setting, "filter=%s", filter);
+    if (settings[0] != NULL && strcmp(settings[0], "filter") == 0) {
+        marey__buf_printf(&setting, "filter=%s", filter != NULL ? filter : "");
         marey__buf_put(&setting, "", 1);
         if (setting.failed)
             return marey__no_memory();
-        settings[0] = setting.data;
+        settings[0] = filter != NULL ? setting.data : NULL;
     }
     const struct marey_report_options options = {.settings = settings, .n_jobs = page->wants.n_jobs};
     const marey_status status = marey_report_create(analysis->about.name, page->recordings,
@@ -50,12 +42,11 @@ marey_status marey__page_make_reports(struct marey__page *page)
 
 static void put_tables(const marey_report *report, struct marey__buf *json)
 {
-    for (const struct marey__page_table *one = report->analysis->page; one->table != NULL; one++) {
-        const marey_table *const table = marey_report_table(report, one->table);
-        if (table != NULL)
-            marey__page_named_table(json, one->title != NULL ? one->title : one->table, table,
-                                    MAREY__PAGE_TABLE_ROWS);
-    }
+    const struct marey_analysis *const about = &report->analysis->about;
+    for (const struct marey__page_table *one = report->analysis->page; one->table != NULL; one++)
+        for (size_t i = 0; i < about->n_tables; i++)
+            if (strcmp(about->tables[i].name, one->table) == 0)
+                marey__page_table(json, report, i, one->title, MAREY__PAGE_TABLE_ROWS);
 }
 
 void marey__page_put_reports(const struct marey__page *page, bool as_lists, struct marey__buf *json)

@@ -94,14 +94,19 @@ static PyObject *report_write(PyObject *self, PyObject *args)
                              marey_report_write(report_of(self), format, &options, sink.stream));
 }
 
-/* page(fd, title or None), of a report of "compare" */
+/* page(fd, title or None) */
 static PyObject *report_page(PyObject *self, PyObject *args)
 {
-    const char *title;
+    struct marey_write_options options = {0};
     int fd;
-    if (!PyArg_ParseTuple(args, "iz:page", &fd, &title))
+    if (!PyArg_ParseTuple(args, "iz:page", &fd, &options.title))
         return NULL;
-    return tools_result(tools_state_of(self), marey_page_compare(report_of(self), title, fd));
+    FILE *const out = fdopen(dup(fd), "wb");
+    if (out == NULL)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    const marey_status status = marey_report_write(report_of(self), "html", &options, out);
+    fclose(out);
+    return tools_result(tools_state_of(self), status);
 }
 
 /* ---- reports of paths ---- */

@@ -13,6 +13,7 @@ export interface Column {
 
 export interface TableData {
   name: string;
+  help?: string; // one line
   rows: number; // in the recording; cells may have fewer
   columns: Column[];
   cells: Cell[][]; // by column
@@ -116,12 +117,6 @@ export interface CallsData {
   is_cpu_time: boolean;
 }
 
-/** Samples; the block samples-0 has the nodes of the tree. */
-export interface SamplesData {
-  calls: CallsData[];
-  tables: TableData[];
-}
-
 /** A page with only calls. */
 export interface CallsIndex extends PageIndex {
   calls: CallsData[];
@@ -141,7 +136,8 @@ export interface Index extends PageIndex {
   gpu?: TableData[]; // if there is GPU activity
   memory?: TableData[]; // if memory was measured
   calls?: CallsData[]; // if calls were profiled
-  samples?: SamplesData; // if there are samples
+  samples?: TableData[]; // if there are samples
+  sample_calls?: CallsData[]; // likewise; the block samples-0 has the nodes of the tree
   heat?: HeatData; // if several ranks have iterations
   processes: ProcessInfo[];
   tracks: TrackData[];

@@ -14,13 +14,6 @@ import { FLAME_HINTS } from "./flame";
 import { FlamePicture } from "./flame_picture";
 import { TableView } from "./table_view";
 
-export const ABOUT_CALLS: Record<string, string> = {
-  functions: "Each function: number of calls, self time, and total time including callees; recursion is not counted twice.",
-  signatures: "Each function by signature.",
-  shapes: "Functions called with different shapes: which shapes are slow, and the time per element.",
-  threads: "What each thread called.",
-};
-
 const NONE = -1;
 const PS_PER_NS = 1000;
 

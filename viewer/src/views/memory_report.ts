@@ -8,19 +8,6 @@ import { Chart, timeText } from "../ui/chart";
 import { append, el } from "../ui/dom";
 import { Tables } from "./tables";
 
-const ABOUT_MEMORY: Record<string, string> = {
-  stacks: "Live memory at the peak by allocation site, the innermost function first. The stack is that of the largest block.",
-  pools: "The peak of each process and device, memory left at the end, and the source of the figures.",
-  phases: "Maximum live and resident memory in each phase.",
-  categories: "Live memory at the peak by category.",
-  modules: "Live memory at the peak by module.",
-  growth: "Memory that grows with each iteration, or each second.",
-  fragmentation: "Memory that is reserved and not in use.",
-  resident: "Every reading of the resident memory.",
-  live: "Live memory over time: the maximum since the previous row.",
-  notes: "Notes on these figures.",
-};
-
 const POINTS = 2000; // of a line
 
 export class MemoryView {
@@ -32,7 +19,7 @@ export class MemoryView {
     for (const sentence of leaksOf(find("growth"))) append(leaks, el("li", {}, sentence));
     if (leaks.childElementCount > 0) append(this.element, leaks);
     this.draw(find("resident"), find("live"));
-    append(this.element, new Tables(tables, null, "memory", ABOUT_MEMORY).element);
+    append(this.element, new Tables(tables, null, "memory").element);
   }
 
   private draw(resident: TableData | undefined, live: TableData | undefined): void {
