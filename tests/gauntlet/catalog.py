@@ -174,6 +174,22 @@ SLOW = (
         ),
         needs=("numpy",),
     ),
+    # ---- lock-contention ----
+    Slow("transactions.c", (("return &locks[0];", "return &locks[account % STRIPES];"),), needs=()),
+    Slow(
+        "histogram.c",
+        (
+            ("histogram *h = &all;", "histogram own = {.lock = PTHREAD_MUTEX_INITIALIZER}, *h = &own;"),
+            (
+                "        count(h, next_value(&state));\n",
+                """        count(h, next_value(&state));
+    for (int i = 0; i < BINS; i++)
+        __atomic_fetch_add(&all.counts[i], own.counts[i], __ATOMIC_RELAXED);
+""",
+            ),
+        ),
+        needs=(),
+    ),
     # ---- slow-steps ----
     Slow("vae_checkpoints.py", (("SAVE_EVERY = 5", "SAVE_EVERY = 200"),)),
     Slow("lm_evaluation.py", (("EVAL_EVERY = 12", "EVAL_EVERY = 240"),)),
@@ -393,6 +409,7 @@ HEALTHY = (
             ("400 sha1", "3.13"),
         )
     ),
+    *(Healthy("nbody_healthy.c", args, ()) for args in ("150 1", "250 2")),
     *(Healthy("commands_healthy.py", "30", (), python=python) for python in (None, "3.12")),
     *(Healthy("ddp_healthy.py", args) for args in ("150 512", "80 1024")),
     Healthy("gan_items_gpu.py", is_fixed=True, is_gpu=True),

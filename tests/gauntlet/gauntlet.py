@@ -24,7 +24,8 @@ ROOT = HERE.parent.parent
 PROGRAMS = HERE / "programs"
 BUILD = Path(os.environ.get("MAREY_BUILD", ROOT / "build" / "dev"))
 MAREY = BUILD / "cli" / "marey"
-MARK = re.compile(r"# planted: ([a-z-]+)")
+MARK = re.compile(r"(?:#|/\*) planted: ([a-z-]+)")
+C_FUNCTION = re.compile(r"\w[\w *]*?(\w+)\(")
 TIME = re.compile(r"([\d.]+) ms/\w+")
 LIMIT_S = 300
 
@@ -73,7 +74,11 @@ class _Functions(ast.NodeVisitor):
 def planted_in(file: str) -> tuple[str, str, list[int]]:
     """Id, function and lines of what is planted in a program."""
     text = (PROGRAMS / file).read_text()
-    marks = [(i, found[1]) for i, line in enumerate(text.splitlines(), 1) if (found := MARK.search(line))]
+    lines = text.splitlines()
+    marks = [(i, found[1]) for i, line in enumerate(lines, 1) if (found := MARK.search(line))]
+    if file.endswith(".c"):
+        heads = (C_FUNCTION.match(line) for line in lines[: marks[0][0]])
+        return marks[0][1], [head[1] for head in heads if head][-1], [i for i, _ in marks]
     functions = _Functions(marks[0][0])
     functions.visit(ast.parse(text))
     return marks[0][1], functions.found, [i for i, _ in marks]
@@ -86,8 +91,10 @@ def find_python(version: Optional[str]) -> Optional[str]:
     return str(kept[0]) if kept else shutil.which(f"python{version}")
 
 
-def missing(program: Program) -> str:
-    """Why a program cannot run here; empty if it can."""
+def missing(program: Program, is_rule_needed: bool = True) -> str:
+    """Why a program cannot run here; empty if it can. A program whose rule does not exist yet waits for it."""
+    if program.file.endswith(".c") and shutil.which("cc") is None:
+        return "needs a C compiler"
     packages = [name for name in program.needs if importlib.util.find_spec(name) is None]
     if packages:
         return "needs " + ", ".join(packages)
@@ -95,13 +102,13 @@ def missing(program: Program) -> str:
         return "needs a GPU"
     if isinstance(program, Healthy) and find_python(program.python) is None:
         return f"needs Python {program.python}"
-    if isinstance(program, Slow) and planted_in(program.file)[0] not in rules():
+    if isinstance(program, Slow) and is_rule_needed and planted_in(program.file)[0] not in rules():
         return f"there is no rule {planted_in(program.file)[0]} yet"
     return ""
 
 
 def name_of(program: Program) -> str:
-    words = [program.file.removesuffix(".py"), program.arguments, "2 threads" * (program.threads == 2)]
+    words = [program.file, program.arguments, "2 threads" * (program.threads == 2)]
     if isinstance(program, Healthy):
         words += [f"Python {program.python}" if program.python else ""]
     return ", ".join(word for word in words if word)
@@ -119,7 +126,12 @@ class Run:
         script = home / program.file
         script.write_text(source_of(program, is_fixed))
         python = find_python(program.python if isinstance(program, Healthy) else None)
-        command = [python, str(script), *shlex.split(program.arguments)]
+        command = [str(python), str(script)]
+        if script.suffix == ".c":
+            command = [str(script.with_suffix(""))]
+            compiler = ["cc", "-O2", "-g", "-pthread", "-o", *command, str(script), "-lm"]
+            subprocess.run(compiler, check=True, capture_output=True)
+        command += shlex.split(program.arguments)
         if recording is not None:
             command = [str(MAREY), "run", "--force", "-o", str(recording), *command]
         threads = {name: str(program.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}

@@ -21,14 +21,15 @@ FAST_HEALTHY = (
 def test_a_fixed_twin_is_a_program_without_the_mark(program: Slow) -> None:
     planted_in(program.file)
     fixed = source_of(program, True)
-    ast.parse(fixed)
+    if program.file.endswith(".py"):
+        ast.parse(fixed)
     assert fixed != source_of(program, False)
 
 
 def test_all_files_are_in_the_catalog() -> None:
     from gauntlet import PROGRAMS
 
-    assert {file.name for file in PROGRAMS.glob("*.py")} == {program.file for program in all_programs()}
+    assert {file.name for file in PROGRAMS.glob("*.*")} == {program.file for program in all_programs()}
     assert len(set(all_programs())) == len(all_programs())
 
 

@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import Dataset
 from transformers import BertConfig, BertForMaskedLM, Trainer, TrainingArguments
 
-VOCABULARY, LENGTH, MASK, STEPS, BATCH = 500, 384, 4, 80, 4
+VOCABULARY, LENGTH, MASK, STEPS, BATCH = 500, 512, 4, 60, 4
 
 
 class Sentences(Dataset):
@@ -48,7 +48,7 @@ def collate(examples: list[dict]) -> dict[str, torch.Tensor]:
 
 def main() -> None:
     config = BertConfig(
-        vocab_size=VOCABULARY, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128
+        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
     )
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(

@@ -11,7 +11,7 @@ from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-IMAGES, SIZE, BATCH, EPOCHS = 512, 256, 32, 4
+IMAGES, SIZE, BATCH, EPOCHS = 512, 256, 32, 5
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
