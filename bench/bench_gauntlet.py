@@ -129,7 +129,9 @@ def main() -> int:
     done: list[dict[str, Any]] = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         rounds = 0 if options.quick else options.rounds
-        for result in pool.map(lambda program: judge(program, folder, rounds), able):
+        runs = [pool.submit(judge, program, folder, rounds) for program in able]
+        for run in concurrent.futures.as_completed(runs):
+            result = run.result()
             show(result)
             done.append(result)
             if options.json:

@@ -316,7 +316,10 @@ SLOW = (
 _NUMPY, _HF, _PL, _ACC = ("numpy",), ("torch", "transformers"), ("torch", "pytorch_lightning"), ("torch", "accelerate")
 
 HEALTHY = (
-    *(Healthy("cifar_transforms.py", args, is_fixed=True) for args in ("--images 480", "--batch-size 16 --width 96")),
+    *(
+        Healthy("cifar_transforms.py", args, is_fixed=True)
+        for args in ("--images 480 --width 96", "--batch-size 16 --width 96")
+    ),
     *(Healthy("text_collator.py", is_fixed=True, threads=threads) for threads in (1, 2)),
     *(
         Healthy("nanogpt_chars.py", args, is_fixed=True, threads=threads)

@@ -13,6 +13,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -118,7 +119,7 @@ def name_of(program: Program) -> str:
 
 
 class Run:
-    """One run of a program: what it printed, its CPU time and that of its children, its wall time."""
+    """One run of a program: the time of a step, the CPU time with that of its children, the wall time."""
 
     def __init__(self, folder: Path, program: Program, is_fixed: bool, recording: Optional[Path]) -> None:
         home = folder / ("fixed" if is_fixed else "slow")
@@ -138,31 +139,37 @@ class Run:
         environment = {**os.environ, **threads, "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
         if python != sys.executable:
             environment.pop("PYTHONPATH", None)
-        self.out, self.error = home / "out.txt", home / "error.txt"
+        out_path, error_path = home / "out.txt", home / "error.txt"
         began = time.perf_counter()
-        with self.out.open("w") as out, self.error.open("w") as error:
+        with out_path.open("w") as out, error_path.open("w") as error:
             child = subprocess.Popen(command, cwd=home, env=environment, stdout=out, stderr=error)
+        late = threading.Timer(LIMIT_S, child.kill)
+        late.start()
         try:
             _, status, usage = os.wait4(child.pid, 0)
         except KeyboardInterrupt:
             child.terminate()
             raise
+        finally:
+            late.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         self.wall_s = time.perf_counter() - began
         self.cpu_s = usage.ru_utime + usage.ru_stime
         if child.returncode != 0:
-            raise RuntimeError(f"{program.file} ended with {child.returncode}: {self.error.read_text()[-2000:]}")
-
-    def step_ms(self, is_whole_run: bool = False) -> float:
-        """The time of a step by the program's own clock."""
-        found = TIME.findall(self.out.read_text())
-        return 1e3 * self.wall_s if is_whole_run or not found else float(found[-1])
+            raise RuntimeError(f"{program.file} ended with {child.returncode}: {error_path.read_text()[-2000:]}")
+        found = TIME.findall(out_path.read_text())
+        self.step_ms = float(found[-1]) if found else 1e3 * self.wall_s  # by the program's own clock
 
 
 def diagnosis_of(recording: Path) -> dict[str, Any]:
     command = [str(MAREY), "report", str(recording), "--json"]
     done = subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
-    nothing = {"findings": [], "verdict": "", "cost": {"measured": False}}  # it ended before the first sample
+    nothing = {
+        "findings": [],
+        "verdict": "",
+        "steps": None,
+        "cost": {"measured": False},
+    }  # it ended before the first sample
     return json.loads(done.stdout).get("diagnosis", nothing)
 
 
@@ -225,7 +232,8 @@ def judge_slow(program: Slow, folder: Path, n_rounds: int) -> dict[str, Any]:
         "verdict": slow["verdict"], "verdict_fixed": fixed["verdict"], "cost_claimed": slow["cost"],
     }  # fmt: skip
     if runs:
-        pairs = [(a.step_ms(program.is_whole_run), b.step_ms(program.is_whole_run)) for a, b in runs]
+        is_whole = slow["steps"] is None or program.is_whole_run
+        pairs = [(1e3 * a.wall_s, 1e3 * b.wall_s) if is_whole else (a.step_ms, b.step_ms) for a, b in runs]
         result["ms"] = pairs
         result["measured"] = statistics.median(a for a, _ in pairs) / statistics.median(b for _, b in pairs)
         result["measured_least"] = min(a for a, _ in pairs) / max(b for _, b in pairs)

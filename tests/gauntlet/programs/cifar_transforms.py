@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=640)
     parser.add_argument("--size", type=int, default=32)
     parser.add_argument("--batch-size", type=int, default=8)
-    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--width", type=int, default=80)
     parser.add_argument("--workers", type=int, default=0)
     args = parser.parse_args()
     torch.manual_seed(0)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
-STEPS, BATCH, LATENT, WIDTH = 800, 256, 64, 2048
+STEPS, BATCH, LATENT, WIDTH = 400, 512, 64, 4096
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 

@@ -18,7 +18,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 def encode(rng: np.random.Generator) -> bytes:
     coarse = Image.fromarray(rng.integers(0, 256, (16, 16, 3), dtype=np.uint8))
     out = io.BytesIO()
-    coarse.resize((SIZE, SIZE), Image.Resampling.BICUBIC).save(out, "jpeg", quality=92)
+    coarse.resize((2 * SIZE, 2 * SIZE), Image.Resampling.BICUBIC).save(out, "jpeg", quality=92)
     return out.getvalue()
 
 
@@ -34,7 +34,7 @@ class JpegFolder(Dataset):
 
     def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
         image = Image.open(io.BytesIO(self.files[i % 64])).convert("RGB")  # planted: input-bound
-        pixels = np.asarray(image.resize((224, 224), Image.Resampling.BILINEAR))
+        pixels = np.asarray(image.resize((224, 224), Image.Resampling.NEAREST))
         return torch.from_numpy(pixels.transpose(2, 0, 1).copy()), i % 10
 
 

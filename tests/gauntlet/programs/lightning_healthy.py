@@ -6,7 +6,7 @@ import warnings
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset
 
 try:
     import lightning as pl
@@ -16,11 +16,24 @@ except ImportError:
 warnings.filterwarnings("ignore")
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 parser = argparse.ArgumentParser()
-parser.add_argument("--width", type=int, default=512)
+parser.add_argument("--width", type=int, default=768)
 parser.add_argument("--batch", type=int, default=64)
 parser.add_argument("--steps", type=int, default=120)
 parser.add_argument("--manual", action="store_true", help="manual optimization")
 args = parser.parse_args()
+
+
+class Rows(Dataset):
+    """Whole batches at once."""
+
+    def __init__(self, x):
+        self.x, self.y = x, x.mean(dim=1)
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitems__(self, indices):
+        return [self.x[indices], self.y[indices]]
 
 
 class Regressor(pl.LightningModule):
@@ -55,4 +68,4 @@ trainer = pl.Trainer(
     max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
     enable_model_summary=False,
 )  # fmt: skip
-trainer.fit(Regressor(), DataLoader(TensorDataset(x, x.mean(dim=1)), batch_size=args.batch))
+trainer.fit(Regressor(), DataLoader(Rows(x), batch_size=args.batch, collate_fn=list))
