@@ -192,7 +192,7 @@ SLOW = (
     ),
     # ---- slow-steps ----
     Slow("vae_checkpoints.py", (("SAVE_EVERY = 5", "SAVE_EVERY = 200"),)),
-    Slow("lm_evaluation.py", (("EVAL_EVERY = 12", "EVAL_EVERY = 240"),)),
+    Slow("lm_evaluation.py", (("EVAL_EVERY = 12", "EVAL_EVERY = 720"),)),
     # ---- gc-pauses ----
     Slow("graph_nets_gc.py", (("        gc.collect()  # planted: gc-pauses\n", ""), ("import gc\n", ""))),
     Slow(

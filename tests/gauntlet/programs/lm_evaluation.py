@@ -8,7 +8,7 @@ import time
 import torch
 from torch import nn
 
-TOKENS, WIDTH, BATCH, BPTT, STEPS = 500, 128, 16, 24, 240
+TOKENS, WIDTH, BATCH, BPTT, STEPS = 500, 128, 16, 24, 360
 EVAL_EVERY = 12
 
 
