@@ -49,7 +49,7 @@ class _Analysis(TypedDict):
     needs: str
     csv: Optional[str]
     command: Optional[str]
-    settings: list[tuple[str, str, Optional[str], str]]
+    settings: list[tuple[str, str, Optional[str], str, str]]
     tables: list[tuple[str, Optional[str], str, list[tuple[str, str]]]]
 
 def analyses() -> list[_Analysis]: ...

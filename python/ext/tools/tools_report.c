@@ -171,8 +171,9 @@ static PyObject *settings_of(const struct marey_analysis *analysis)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < analysis->n_settings; i++) {
         const struct marey_setting *const setting = &analysis->settings[i];
-        list = ext_append(list, Py_BuildValue("sszs", setting->name, kinds[setting->kind],
-                                              setting->value, setting->help));
+        const char letter[] = {setting->letter, '\0'};
+        list = ext_append(list, Py_BuildValue("sszss", setting->name, kinds[setting->kind],
+                                              setting->value, setting->help, letter));
     }
     return list;
 }
