@@ -86,6 +86,7 @@ class Diagnosis(TypedDict):
 
     schema: int
     verdict: str
+    missing: Optional[str]
     steps: Optional[Steps]
     startup_ns: Optional[int]
     startup: list[Startup]

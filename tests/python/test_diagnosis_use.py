@@ -100,7 +100,7 @@ def test_the_compute_share_has_a_gate():
     assert command("report", TRACE, "--fail-if-compute-below", "15%").returncode == 0
     done = command("report", TRACE, "--fail-if-compute-below", "60%")
     assert done.returncode == 1
-    assert done.stderr == "marey: --fail-if-compute-below 60%: the GPU computes 16.7 % of each step\n"
+    assert done.stderr == "marey: --fail-if-compute-below 60%: the GPU computes 17.1 % of each step\n"
 
 
 def test_an_unknown_compute_share_fails_and_is_called_unknown(hot):
@@ -192,3 +192,42 @@ def test_evidence_has_times_and_perfetto_marks_them(tmp_path):
     assert len(marked) == 2 * len(begins) and len(begins) in range(50, 60)  # steps without warm-up
     assert {p.track_event.name for p in begins} == {finding["claim"]}
     assert {each["from_ns"] for each in times} <= {p.timestamp for p in begins}
+
+
+def test_a_trace_of_torch_profiler_gets_the_findings_that_its_data_allows(tmp_path):
+    def ranges(step: int) -> list[dict[str, Any]]:
+        parts = (
+            (f"ProfilerStep#{step}", 0, 1000),
+            ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 600),
+            ("aten::linear", 600, 90),
+            ("autograd::engine::evaluate_function: AddmmBackward0", 700, 60),
+            ("autograd::engine::evaluate_function: MmBackward0", 770, 30),
+            ("Optimizer.step#SGD.step", 800, 100 + step),
+        )
+        words = {"ph": "X", "pid": 7, "tid": 7, "cat": "user_annotation"}
+        return [{**words, "name": name, "ts": 1100 * step + at, "dur": length} for name, at, length in parts]
+
+    trace = tmp_path / "trace.json"
+    events = [event for step in range(6) for event in ranges(step)]
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    diagnosis = marey.load(trace).diagnosis()
+    (finding,) = diagnosis["findings"]
+    assert (finding["id"], finding["share"], finding["where"]) == ("input-bound", pytest.approx(0.6), [])
+    assert (diagnosis["steps"]["n"], diagnosis["startup_ns"]) == (6, None)
+    assert "data 60 %, backward 10 %, optimizer 10 %, other 20 %" in diagnosis["verdict"]
+    assert "no stacks to name functions" in diagnosis["missing"] and "marey run" in diagnosis["missing"]
+    text = command("report", trace).stdout
+    assert text.startswith("6 training steps: 1.00 ms/step.") and diagnosis["missing"] in text
+    assert "No stacks were recorded, so the function is unknown." in text
+
+
+def test_a_trace_of_a_gpu_has_a_finding_of_idle_time_and_few_steps_are_too_few():
+    diagnosis = marey.load(TRACE).diagnosis()
+    assert [each["id"] for each in diagnosis["findings"]] == ["host-bound"]
+    assert "no data loader" in diagnosis["missing"]
+    one_step = marey.load(TRACE.parent / "rank_non_gpu.json.gz").diagnosis()
+    assert one_step["findings"] == [] and "too few steps" in one_step["missing"]
+
+
+def test_a_recording_of_marey_lacks_nothing(hot):
+    assert marey.load(hot).diagnosis()["missing"] is None

@@ -155,7 +155,27 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
         marey__append(
             text, size, &len,
             " What the GPU does is unknown: the few steps that were traced are not typical.");
-    marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
+    if (!f->is_imported)
+        marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
+}
+
+/* What a trace of another tool does not have, and what records it. */
+static void find_missing(struct marey__diagnosis *d)
+{
+    const struct marey__facts *const f = &d->facts;
+    const bool has_few_steps = f->n_steps < 2;
+    size_t len = 0;
+    if (f->is_imported)
+        marey__append(
+            d->missing, sizeof d->missing, &len,
+            "This trace has %s%s%s. 'marey run python train.py' records them.",
+            has_few_steps ? "too few steps for findings (schedule(active=5) and prof.step() in "
+                            "torch.profiler record more), "
+                          : "",
+            f->has_device || has_few_steps ? "" : "no GPU activity, ",
+            f->phase_ns[MAREY__FACT_DATA] != 0
+                ? "no stacks to name functions, no start-up and no forward phase"
+                : "no stacks to name functions, no start-up, no data loader and no forward phase");
 }
 
 /* ---- tables ---- */
@@ -282,6 +302,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     put_steps(report->tables[MAREY__STEPS_TABLE], &d->facts);
     put_device_rows(report->tables[MAREY__DEVICE_TABLE], &d->facts.device);
     make_verdict(d, report->tables[MAREY__DEVICE_TABLE]);
+    find_missing(d);
     for (size_t i = 0; i < d->n_findings; i++)
         put_finding(report->tables[MAREY__FINDINGS_TABLE], &d->facts, &d->findings[i]);
     put_step(report->tables[MAREY__STEP_TABLE], &d->facts);
@@ -297,7 +318,8 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
         return true;
     for (size_t i = 0; i < n; i++)
         for (size_t p = 0; p < marey_recording_n_processes(recordings[i]); p++)
-            if (marey_recording_process(recordings[i], p)->steps[0] != '\0')
+            if (marey_recording_process(recordings[i], p)->steps[0] != '\0' ||
+                marey__is_torch_trace(marey_recording_process(recordings[i], p)))
                 return true;
     return false;
 }
@@ -309,7 +331,8 @@ const struct marey__analysis marey__analysis_diagnosis = {
     .about = {.name = "diagnosis",
               .help = "why the program is slow, where in the code, and what a fix can\n"
                       "gain at most",
-              .needs = "marey run PROGRAM records what it needs",
+              .needs = "marey run PROGRAM records what it needs; traces of torch.profiler need "
+                       "prof.step() in the loop",
               .examples = "  marey report train.marey --diagnosis         why it is slow",
               .tables = tables,
               .n_tables = MAREY__DIAGNOSIS_TABLES,

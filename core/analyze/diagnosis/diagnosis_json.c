@@ -36,7 +36,10 @@ static void put_steps(struct marey__buf *b, const struct marey__facts *f)
     put_real(b, "samples_per_s", f->samples_per_s, f->samples_per_s > 0);
     marey__buf_puts(b, ",");
     put_text(b, "detected_by", f->detected_by);
-    marey__buf_printf(b, "},\"startup_ns\":%" PRIu64 ",", f->startup_ns);
+    if (f->is_imported)
+        marey__buf_puts(b, "},\"startup_ns\":null,");
+    else
+        marey__buf_printf(b, "},\"startup_ns\":%" PRIu64 ",", f->startup_ns);
 }
 
 static void put_startup(struct marey__buf *b, const marey_table *table)
@@ -179,6 +182,8 @@ marey_status marey__diagnosis_json(struct marey__answer *answer)
     struct marey__buf *const b = &answer->lines.line;
     marey__buf_puts(b, "{\"schema\":1,");
     put_text(b, "verdict", d->verdict);
+    marey__buf_puts(b, ",");
+    put_text(b, "missing", d->missing[0] != '\0' ? d->missing : NULL);
     marey__buf_puts(b, ",");
     put_steps(b, &d->facts);
     put_startup(b, answer->report->tables[MAREY__STARTUP_TABLE]);

@@ -39,5 +39,7 @@ marey_status marey__diagnosis_markdown(struct marey__answer *answer)
         marey__buf_puts(&lines->line, i == 0 ? "\n" : "");
         put_finding(lines, d, i);
     }
+    if (d->missing[0] != '\0')
+        put_item(&lines->line, "\n", d->missing, "\n");
     return marey__buf_to_stream(&lines->line, lines->out);
 }

@@ -9,7 +9,8 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
                               const struct marey__finding *f, const char *bold, const char *plain)
 {
     const struct marey_samples_function *const function =
-        marey_samples_get_function(facts->set.samples, f->is.place.function);
+        facts->has_samples ? marey_samples_get_function(facts->set.samples, f->is.place.function)
+                           : NULL;
     if (f->is.place.function != 0 && f->is.place.line == 0) /* native, without debug information */
         marey__buf_printf(line, "%s%s (%s)%s is %.0f %% ", bold, function->name, function->module,
                           plain, f->is.place.share * 100);
@@ -17,9 +18,11 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
         marey__buf_printf(line, "%s%s (%s:%u)%s is %.0f %% ", bold, function->name,
                           marey__base_name(function->file), f->is.place.line, plain,
                           f->is.place.share * 100);
-    else
+    else if (facts->has_samples)
         marey__buf_puts(line, "No function is half ");
-    marey__buf_puts(line, f->detail);
+    else
+        marey__buf_puts(line, "No stacks were recorded, so the function is unknown");
+    marey__buf_puts(line, facts->has_samples ? f->detail : ".");
 }
 
 void marey__finding_put_gain(struct marey__buf *line, const struct marey__finding *f,
@@ -94,5 +97,10 @@ marey_status marey__diagnosis_text(struct marey__answer *answer)
         MAREY_TRY(put_finding(lines, d, i));
     if (!answer->options->is_short)
         MAREY_TRY(put_startup(lines, answer->report->tables[MAREY__STARTUP_TABLE]));
+    if (d->missing[0] != '\0') {
+        marey__buf_printf(&lines->line, "  %s%s%s", marey__style(lines, DIM), d->missing,
+                          marey__style(lines, PLAIN));
+        return marey__lines_end(lines);
+    }
     return d->facts.n_steps != 0 ? put_cost(lines, &d->facts) : MAREY_OK;
 }

@@ -41,7 +41,8 @@ static uint64_t median_from(const struct marey__trainer *t, size_t first)
 static void find_warmup(struct marey__trainer *t)
 {
     const size_t most = t->n_steps < 4 ? t->n_steps - 1 : MAREY__MAX((size_t)3, t->n_steps / 10);
-    t->n_warmup = t->n_steps > 1;
+    /* A profiler starts in the middle of a training. */
+    t->n_warmup = t->n_steps > 1 && !marey__is_torch_trace(t->info);
     const uint64_t median = median_from(t, t->n_warmup);
     while (t->n_warmup < most && length_of(&t->steps[t->n_warmup]) > median + median / 2)
         t->n_warmup++;
@@ -92,7 +93,8 @@ static void add_trainer(struct marey__facts *facts, const struct marey__trainer 
         facts->samples_per_s += samples * 1e9 / (double)known_ns;
     const uint64_t startup_ns =
         t->steps[t->n_warmup].begin_ns - MAREY__MIN(t->start_ns, t->steps[t->n_warmup].begin_ns);
-    facts->startup_ns = MAREY__MAX(facts->startup_ns, startup_ns);
+    if (!marey__is_torch_trace(t->info))
+        facts->startup_ns = MAREY__MAX(facts->startup_ns, startup_ns);
     if (t->median_ns < facts->median_ns)
         return;
     facts->median_ns = t->median_ns;

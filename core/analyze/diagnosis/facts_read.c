@@ -155,7 +155,11 @@ static marey_status read_process(struct marey__facts *facts, marey_recording *re
                                      .target = target_of(facts, recording, info->index),
                                      .start_ns = info->first_ns,
                                      .end_ns = info->last_ns};
-    const marey_status status = read_log(&trainer);
+    marey_status status = read_log(&trainer);
+    if (status == MAREY_OK && trainer.n_steps != 0 && marey__is_torch_trace(info)) {
+        facts->is_imported = true;
+        status = marey__facts_read_import(&trainer);
+    }
     facts->has_device |= has_streams(&trainer);
     if (status == MAREY_OK && trainer.n_steps != 0 &&
         MAREY__PUSH(facts->trainers, facts->n_trainers, facts->trainers_cap, trainer))

@@ -2,6 +2,7 @@
  * diagnosis: why a training is slow, where in the code, and what a fix can gain at most.
  *
  *   logs, samples ── facts_read.c ── steps with their phases; samples by phase and stack
+ *   torch's traces ── facts_import.c ── phases, by ranges of torch
  *   GPU activity  ── facts_device.c ── traced steps: what devices do; idle time by its cause
  *                 ── facts.c ── warm-up, medians, start-up
  *                 ── facts_slow.c ── outlier steps, and what they do that others do not; garbage collections
@@ -172,6 +173,7 @@ struct marey__fact_slow_sample {
 struct marey__facts {
     struct marey__samples_set set;
     bool has_samples, has_device;
+    bool is_imported; /* traces of torch.profiler */
     struct marey__trainer *trainers;
     size_t n_trainers, trainers_cap;
     /* Main threads of trainers by kind and stack. */
@@ -201,6 +203,15 @@ MAREY_WARN_UNUSED marey_status marey__facts_read(struct marey__facts *facts,
 void marey__facts_fini(struct marey__facts *facts);
 /* The number after "key": in a mark's JSON (NULL: none); below 0 when there is none. */
 long marey__fact_number(const char *json, const char *key);
+
+/* ---- facts_import.c ---- */
+
+static inline bool marey__is_torch_trace(const struct marey_process *process)
+{
+    return strcmp(process->source, "kineto") == 0;
+}
+/* Phases of such a trace, after its steps. */
+MAREY_WARN_UNUSED marey_status marey__facts_read_import(struct marey__trainer *trainer);
 
 /* ---- facts_device.c ---- */
 
@@ -340,6 +351,7 @@ struct marey__diagnosis {
     struct marey__finding findings[MAREY__MAX_FINDINGS];
     size_t n_findings;
     char verdict[2 * MAREY__FINDING_TEXT];
+    char missing[MAREY__FINDING_TEXT]; /* what an imported trace lacks; "": nothing */
 };
 /* The finding with an id, of those that were made so far; NULL: none. */
 const struct marey__finding *marey__diagnosis_find(const struct marey__diagnosis *d, const char *id);
