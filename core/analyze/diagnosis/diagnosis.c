@@ -6,11 +6,13 @@
 
 #include "analyze/diagnosis/internal.h"
 
-/* Time findings. An id that another one explains comes after it. */
-static marey__finding_rule *const rules[] = {marey__find_input_bound, marey__find_sync_bound,
-                                             marey__find_host_bound,  marey__find_slow_steps,
-                                             marey__find_gc_pauses,   marey__find_hot_function,
-                                             marey__find_hot_native,  marey__find_lock_contention};
+/* An id that another one explains comes after it. */
+static marey__finding_rule *const rules[] = {
+    marey__find_cpu_oversubscribed, marey__find_input_bound,
+    marey__find_sync_bound,         marey__find_host_bound,
+    marey__find_slow_steps,         marey__find_gc_pauses,
+    marey__find_hot_function,       marey__find_hot_native,
+    marey__find_lock_contention,    marey__find_io_bound};
 
 /* ---- findings ---- */
 

@@ -11,8 +11,7 @@
 
 enum { FEWEST_SAMPLES = 50 };
 
-/* Code of the program, rather than of a system's library: what has source lines, or is in the program's file. */
-static bool is_users(const struct marey_samples_function *f)
+bool marey__native_is_users(const struct marey_samples_function *f)
 {
     return f->kind == MAREY_FRAME_NATIVE &&
            (f->file[0] != '\0' || (strncmp(f->module, "lib", 3) != 0 && f->module[0] != '[' &&
@@ -39,7 +38,7 @@ static uint32_t find_users(const marey_samples *samples, uint32_t stack, bool *i
         const struct marey_samples_stack frame = marey_samples_get_stack(samples, stack);
         const uint32_t function = marey_samples_get_location(samples, frame.location).function;
         const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
-        if (is_users(f))
+        if (marey__native_is_users(f))
             return frame.location;
         *is_at_lock |= is_lock(f);
         stack = frame.parent;
@@ -104,17 +103,17 @@ bool marey__native_read(const struct marey__facts *facts, struct marey__native *
            s->n >= FEWEST_SAMPLES;
 }
 
-void marey__native_place(const struct marey__native *s, const uint64_t *by_function,
-                         const uint64_t *by_location, struct marey__fact_place *place)
+void marey__place_most(const marey_samples *samples, const uint64_t *by_function,
+                       const uint64_t *by_location, struct marey__fact_place *place)
 {
     *place = (struct marey__fact_place){0};
-    for (uint32_t i = 1; i <= marey_samples_n_functions(s->samples); i++)
+    for (uint32_t i = 1; i <= marey_samples_n_functions(samples); i++)
         if (by_function[i] > by_function[place->function])
             place->function = i;
     place->ns = by_function[place->function];
     uint64_t most_ns = 0;
-    for (uint32_t i = 1; i <= marey_samples_n_locations(s->samples); i++) {
-        const struct marey_samples_location location = marey_samples_get_location(s->samples, i);
+    for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++) {
+        const struct marey_samples_location location = marey_samples_get_location(samples, i);
         if (location.function == place->function && by_location[i] > most_ns) {
             most_ns = by_location[i];
             place->line = location.line;

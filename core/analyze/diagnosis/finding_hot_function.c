@@ -62,7 +62,7 @@ bool marey__find_hot_native(const struct marey__diagnosis *d, struct marey__find
     bool found = marey__native_read(facts, &s);
     if (found) {
         s.hot_by_function[0] = 0;
-        marey__native_place(&s, s.hot_by_function, s.hot_by_location, &out->is.place);
+        marey__place_most(s.samples, s.hot_by_function, s.hot_by_location, &out->is.place);
         const double part = marey__native_share(&s, out->is.place.ns, out);
         out->is.place.share = part;
         found = out->is.place.function != 0 && part >= least_native_share;

@@ -56,6 +56,11 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     else if (n_workers == 0)
         snprintf(out->is.action, sizeof out->is.action,
                  "Try num_workers=4, or make this function faster.");
+    else if (n_workers > 0 && marey__diagnosis_find(d, "cpu-oversubscribed") != NULL)
+        snprintf(
+            out->is.action, sizeof out->is.action,
+            "There are no CPU cores for more workers: make this function faster, or start fewer "
+            "threads.");
     else if (n_workers > 0)
         snprintf(out->is.action, sizeof out->is.action,
                  "Try more workers than num_workers=%ld, or make this function faster.", n_workers);

@@ -21,7 +21,7 @@ bool marey__find_lock_contention(const struct marey__diagnosis *d, struct marey_
     bool found = marey__native_read(facts, &s);
     if (found) {
         s.lock_by_function[0] = 0;
-        marey__native_place(&s, s.lock_by_function, s.lock_by_location, &out->is.place);
+        marey__place_most(s.samples, s.lock_by_function, s.lock_by_location, &out->is.place);
         const double part = marey__native_share(&s, s.lock_ns, out);
         out->is.place.share = s.lock_ns != 0 ? (double)out->is.place.ns / (double)s.lock_ns : 0;
         found = out->is.place.function != 0 && part >= least_share;

@@ -22,6 +22,7 @@
 #include "analyze/samples/internal.h"
 #include "analyze/walk/internal.h"
 #include "report/internal.h"
+#include "sampler/store/internal.h"
 
 /* ---- facts_read.c ---- */
 
@@ -170,6 +171,14 @@ struct marey__fact_slow_sample {
     uint64_t ns;
 };
 
+/* A function and the line in it that most of the samples are in. */
+struct marey__fact_place {
+    uint32_t function; /* 0: none */
+    uint32_t line;     /* that runs most */
+    double share;      /* of the samples that were searched */
+    uint64_t ns;       /* of samples in it */
+};
+
 struct marey__facts {
     struct marey__samples_set set;
     bool has_samples, has_device;
@@ -191,7 +200,16 @@ struct marey__facts {
     struct marey__fact_device device;
     struct marey__fact_pauses pauses;
     struct marey__fact_rare rare[MAREY__RARES];
-    uint64_t usual_ns;       /* the median without data */
+    uint64_t usual_ns; /* the median without data */
+    struct marey__system_facts {
+        size_t n_values;                     /* of each counter; 0: not recorded */
+        double mean[MAREY__SYSTEM_COUNTERS]; /* while steps count; without steps, of the run */
+        /* Of main threads, at the same times. */
+        uint64_t n_main, main_ns,
+            io_ns;        /* io: waits for files, outside of phases with a finding of their own */
+        uint32_t io_wait; /* the most frequent one, a code */
+        struct marey__fact_place io_place;
+    } system;
     const char *detected_by; /* NULL: no steps */
     struct marey_cost cost;
     bool is_cost_measured;
@@ -253,13 +271,6 @@ uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps);
 
 /* ---- facts_place.c ---- */
 
-/* A function and the line in it that most of the samples are in. */
-struct marey__fact_place {
-    uint32_t function; /* 0: none */
-    uint32_t line;     /* that runs most */
-    double share;      /* of the samples that were searched */
-    uint64_t ns;       /* of samples in it */
-};
 /* Which samples a place is searched in. */
 enum marey__fact_samples {
     MAREY__FACT_ALL,
@@ -325,6 +336,10 @@ void marey__finding_set_share(struct marey__finding *f, double share, double err
 /* The same for a share that was measured in full: the error is what other runs differ by. */
 void marey__finding_set_measured(struct marey__finding *f, double share, double error);
 
+/* ---- facts_system.c: after the steps are judged ---- */
+
+MAREY_WARN_UNUSED marey_status marey__facts_read_system(struct marey__facts *facts);
+
 /* ---- facts_native.c: programs without Python ---- */
 
 struct marey__native {
@@ -340,8 +355,10 @@ struct marey__native {
 bool marey__native_read(const struct marey__facts *facts, struct marey__native *out);
 void marey__native_fini(struct marey__native *native);
 /* The function with most of the time, and its line with most. */
-void marey__native_place(const struct marey__native *native, const uint64_t *by_function,
-                         const uint64_t *by_location, struct marey__fact_place *place);
+void marey__place_most(const marey_samples *samples, const uint64_t *by_function,
+                       const uint64_t *by_location, struct marey__fact_place *place);
+/* Code of the program, not of a system's library: it has source lines, or is in the program's file. */
+bool marey__native_is_users(const struct marey_samples_function *f);
 /* Returns `part_ns` as a share of the time of threads that could work; the finding gets its share of the run. */
 double marey__native_share(const struct marey__native *native, uint64_t part_ns,
                            struct marey__finding *out);
@@ -360,7 +377,7 @@ const struct marey__finding *marey__diagnosis_find(const struct marey__diagnosis
 typedef bool marey__finding_rule(const struct marey__diagnosis *d, struct marey__finding *out);
 marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find_host_bound,
     marey__find_slow_steps, marey__find_gc_pauses, marey__find_hot_function, marey__find_hot_native,
-    marey__find_lock_contention;
+    marey__find_lock_contention, marey__find_io_bound, marey__find_cpu_oversubscribed;
 
 extern const char marey__gc_action[];
 

@@ -1,0 +1,189 @@
+/*
+ * What the system does to the program, while steps count, or without steps all the time: counters of the process tree, and
+ * waits of main threads for files, with the place in the user's code.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+#include "read/internal.h"
+#include <marey/sampler.h>
+
+struct reading {
+    struct marey__facts *facts;
+    marey_recording *recording;
+    const struct marey_process *info;
+    uint64_t begin_ns, end_ns;
+    uint64_t at_ns, before_ns; /* of the values that are being read, and of those before; 0: none */
+    double sums[MAREY__SYSTEM_COUNTERS], all_ns; /* values, times the time since the ones before */
+    uint32_t *trainers;                          /* by process of the set, plus one */
+    uint64_t *io_by_location, *io_by_function, *io_by_wait;
+};
+
+/* ---- counters ---- */
+
+static int counter_of(const struct reading *r, uint32_t number)
+{
+    const struct marey_site_info *const site =
+        marey_recording_site(r->recording, r->info->index, number);
+    if (strcmp(site->category, MAREY__SYSTEM_CATEGORY) != 0)
+        return -1;
+    for (int i = 0; i < MAREY__SYSTEM_COUNTERS; i++)
+        if (strcmp(site->domain, marey__system_counter_names[i].key) == 0)
+            return i;
+    return -1;
+}
+
+static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
+{
+    struct reading *const r = ctx;
+    for (const uint64_t *word = batch->words, *end = word + batch->n; word < end;
+         word += marey_word_kind(*word) == MAREY_KIND_RECORD ? marey_record_length(*word) : 1) {
+        const uint64_t ns = marey_batch_ns(batch, *word);
+        if (marey_word_kind(*word) != MAREY_KIND_RECORD ||
+            marey_record_type_of(*word) != MAREY_RECORD_COUNTER || ns < r->begin_ns || ns > r->end_ns)
+            continue;
+        double value;
+        const int counter = counter_of(r, marey_record_site(word[1]));
+        memcpy(&value, &word[2], sizeof value);
+        if (counter < 0)
+            continue;
+        if (ns != r->at_ns) { /* readings are rarer where there are many threads */
+            r->before_ns = r->at_ns;
+            r->at_ns = ns;
+            r->facts->system.n_values++;
+            r->all_ns += r->before_ns != 0 ? (double)(ns - r->before_ns) : 0;
+        }
+        r->sums[counter] += r->before_ns != 0 ? value * (double)(ns - r->before_ns) : 0;
+    }
+    return MAREY_OK;
+}
+
+/* Of the machine that the first trainer is on: its `marey run` counts. */
+static marey_status read_counters(struct reading *r)
+{
+    struct marey__system_facts *const s = &r->facts->system;
+    for (size_t i = 0; i < marey_recording_n_logs(r->recording) && s->n_values == 0; i++) {
+        r->info = marey_recording_process(r->recording, i);
+        if (strcmp(r->info->role, MAREY__ROLE_SAMPLER) == 0 && r->info->n_sites != 0)
+            MAREY_TRY(marey__recording_visit_in_order(r->recording, i, visit_batch, r));
+    }
+    for (int i = 0; i < MAREY__SYSTEM_COUNTERS; i++)
+        s->mean[i] = r->all_ns > 0 ? r->sums[i] / r->all_ns : 0;
+    return MAREY_OK;
+}
+
+/* ---- waits for files ---- */
+
+static bool is_file_wait(uint32_t wait)
+{
+    static const char *const waits[] = {"read file",   "write file",          "sync to disk",
+                                        "open a file", "file system",         "page fault",
+                                        "disk",        "network file system", "copy between files"};
+    char text[64];
+    const char *const name = marey_sampler_wait_text(wait, text, sizeof text);
+    for (size_t i = 0; i < MAREY__COUNT_OF(waits); i++)
+        if (strncmp(name, waits[i], strlen(waits[i])) == 0)
+            return true;
+    return false;
+}
+
+/* In a step that counts, outside of phases that have findings of their own. */
+static bool is_counted(const struct marey__trainer *t, uint64_t ns, bool *is_elsewhere)
+{
+    size_t at;
+    *is_elsewhere = false;
+    if (t->n_steps == 0)
+        return true;
+    if (ns < t->steps[t->n_warmup].begin_ns || ns >= t->steps[t->n_steps - 1].end_ns)
+        return false;
+    MAREY__BISECT(at, 0, t->n_phases, t->phases[at].end_ns <= ns);
+    *is_elsewhere =
+        at < t->n_phases && t->phases[at].begin_ns <= ns &&
+        (t->phases[at].phase == MAREY__FACT_DATA || t->phases[at].phase == MAREY__FACT_CHECKPOINT);
+    return true;
+}
+
+/* The innermost location of the user's code, else the innermost one. */
+static uint32_t place_of(const marey_samples *samples, uint32_t stack, bool is_native)
+{
+    for (uint32_t at = stack; at != 0;) {
+        const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
+        const uint32_t function = marey_samples_get_location(samples, frame.location).function;
+        const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
+        if (is_native ? marey__native_is_users(f) : marey__facts_is_users(f))
+            return frame.location;
+        at = frame.parent;
+    }
+    return marey_samples_get_stack(samples, stack).location;
+}
+
+static marey_status take_round(void *ctx, const struct marey_samples_round *round)
+{
+    struct reading *const r = ctx;
+    struct marey__system_facts *const s = &r->facts->system;
+    const marey_samples *const samples = r->facts->set.samples;
+    const uint32_t number = r->trainers[round->process];
+    bool is_elsewhere;
+    if (number == 0 || !is_counted(&r->facts->trainers[number - 1], round->at_ns, &is_elsewhere))
+        return MAREY_OK;
+    for (size_t i = 0; i < round->n_seen; i++) {
+        const struct marey_samples_seen *const seen = &round->seen[i];
+        if (!marey_samples_get_thread(samples, seen->thread)->is_main)
+            continue;
+        s->n_main++;
+        s->main_ns += round->weight_ns;
+        if ((seen->flags & MAREY_SAMPLE_OFF_CPU) == 0 || is_elsewhere || !is_file_wait(seen->wait))
+            continue;
+        const uint32_t location = place_of(
+            samples, seen->stack, marey_samples_get_process(samples, round->process)->python == 0);
+        s->io_ns += round->weight_ns;
+        r->io_by_location[location] += round->weight_ns;
+        r->io_by_function[marey_samples_get_location(samples, location).function] += round->weight_ns;
+        r->io_by_wait[seen->wait & 0xff] += round->weight_ns;
+        if (r->io_by_wait[seen->wait & 0xff] >= r->io_by_wait[s->io_wait & 0xff])
+            s->io_wait = seen->wait;
+    }
+    return MAREY_OK;
+}
+
+static marey_status read_waits(struct reading *r)
+{
+    struct marey__facts *const facts = r->facts;
+    const marey_samples *const samples = facts->set.samples;
+    r->trainers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *r->trainers);
+    r->io_by_location =
+        marey__calloc((size_t)marey_samples_n_locations(samples) + 1, sizeof *r->io_by_location);
+    r->io_by_function =
+        marey__calloc((size_t)marey_samples_n_functions(samples) + 1, sizeof *r->io_by_function);
+    r->io_by_wait = marey__calloc(256, sizeof *r->io_by_wait);
+    MAREY__TRY_MEMORY(r->trainers != NULL && r->io_by_location != NULL &&
+                      r->io_by_function != NULL && r->io_by_wait != NULL);
+    for (size_t i = 0; i < facts->n_trainers; i++)
+        r->trainers[facts->trainers[i].target] = (uint32_t)i + 1;
+    r->trainers[0] = 0;
+    MAREY_TRY(marey__samples_visit(&facts->set, NULL, take_round, r));
+    marey__place_most(samples, r->io_by_function, r->io_by_location, &facts->system.io_place);
+    if (facts->system.io_ns != 0)
+        facts->system.io_place.share =
+            (double)facts->system.io_place.ns / (double)facts->system.io_ns;
+    return MAREY_OK;
+}
+
+marey_status marey__facts_read_system(struct marey__facts *facts)
+{
+    struct reading r = {.facts = facts, .end_ns = UINT64_MAX};
+    if (facts->n_trainers == 0 || facts->trainers[0].recording == NULL)
+        return MAREY_OK;
+    const struct marey__trainer *const t = &facts->trainers[0];
+    r.recording = t->recording;
+    if (t->n_steps != 0) {
+        r.begin_ns = t->steps[t->n_warmup].begin_ns;
+        r.end_ns = t->steps[t->n_steps - 1].end_ns;
+    }
+    marey_status status = read_counters(&r);
+    if (status == MAREY_OK)
+        status = read_waits(&r);
+    MAREY__FREE_ALL(r.trainers, r.io_by_location, r.io_by_function, r.io_by_wait);
+    return status;
+}

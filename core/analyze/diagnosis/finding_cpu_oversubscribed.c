@@ -1,0 +1,48 @@
+/*
+ * cpu-oversubscribed: in a training, many more threads want to run than there are CPU cores for them.
+ *
+ * The kernel counts for how long threads run and for how long they wait for a core. Their sum is the mean number of threads
+ * that want to run; it does not depend on what else runs on the machine. A risk without a gain: how much of the time of
+ * the threads is useful, and how much is spent in waiting for each other at barriers, is not known.
+ * Wrong when: the threads do work that the training needs, and fewer of them would do it no sooner.
+ */
+#include <stdio.h>
+
+#include "analyze/diagnosis/internal.h"
+
+static const double least_threads = 2; /* that want to run, for each usable core */
+enum { FEWEST_VALUES = 4 };
+
+bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct marey__finding *out)
+{
+    const struct marey__facts *const facts = &d->facts;
+    const struct marey__system_facts *const s = &facts->system;
+    out->is.id = "cpu-oversubscribed";
+    out->is.phase = MAREY__FACT_OTHER;
+    out->confidence = 0.6;
+    if (facts->n_steps < 2 || s->n_values < FEWEST_VALUES)
+        return false;
+    const double cores = s->mean[MAREY__SYSTEM_CORES],
+                 wanted = s->mean[MAREY__SYSTEM_RUNNING] + s->mean[MAREY__SYSTEM_WAITING];
+    if (cores <= 0 || wanted < cores * least_threads)
+        return false;
+    out->is_risk = true;
+    out->is.share = -1;
+    char throttled[64] = "";
+    if (s->mean[MAREY__SYSTEM_THROTTLED] > 0.05)
+        snprintf(throttled, sizeof throttled, "; the cgroup throttles %.1f threads",
+                 s->mean[MAREY__SYSTEM_THROTTLED]);
+    snprintf(
+        out->is.claim, sizeof out->is.claim,
+        "CPU oversubscribed: %.1f threads want to run on %.4g CPU core%s (%.0f threads in %.0f "
+        "process%s, %.0f involuntary switches/s%s).",
+        wanted, cores, cores == 1 ? "" : "s", s->mean[MAREY__SYSTEM_THREADS],
+        s->mean[MAREY__SYSTEM_PROCESSES], s->mean[MAREY__SYSTEM_PROCESSES] < 1.5 ? "" : "es",
+        s->mean[MAREY__SYSTEM_SWITCHES], throttled);
+    snprintf(
+        out->is.action, sizeof out->is.action,
+        "Start fewer threads or data-loader workers: OMP_NUM_THREADS or torch.set_num_threads() "
+        "times processes should not exceed %.4g.",
+        cores);
+    return true;
+}

@@ -1,0 +1,43 @@
+/*
+ * io-bound: the main thread waits for files, outside of the data loader.
+ *
+ * Counted are samples off the CPU in a call that reads, writes, opens or syncs a file, or in a page fault from disk. What
+ * comes from the page cache does not wait. Loading data has findings of its own, as have steps that write checkpoints.
+ * Wrong when: the wait hides another one, as for a GPU.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "analyze/diagnosis/internal.h"
+#include <marey/sampler.h>
+
+static const double least_share = 0.05; /* of steps, or of the run */
+enum { FEWEST_SAMPLES = 50 };
+
+bool marey__find_io_bound(const struct marey__diagnosis *d, struct marey__finding *out)
+{
+    const struct marey__facts *const facts = &d->facts;
+    const struct marey__system_facts *const s = &facts->system;
+    out->is.id = "io-bound";
+    out->is.phase = MAREY__FACT_OTHER;
+    out->confidence = 0.7;
+    if (s->n_main < FEWEST_SAMPLES)
+        return false;
+    const double share = (double)s->io_ns / (double)s->main_ns;
+    if (share < least_share)
+        return false;
+    marey__finding_set_share(out, share, sqrt(share * (1 - share) / (double)s->n_main));
+    out->is.place = s->io_place;
+    char rate[32], call[64];
+    snprintf(
+        out->is.claim, sizeof out->is.claim,
+        "I/O-bound: the main thread waits for files %.0f %% of %s (%s, %s/s read).", share * 100,
+        facts->n_steps != 0 ? "each step" : "the time",
+        marey_sampler_wait_text(s->io_wait, call, sizeof call),
+        marey_text_number(s->mean[MAREY__SYSTEM_BYTES_READ], MAREY_UNIT_BYTES, rate, sizeof rate));
+    snprintf(out->detail, sizeof out->detail, "of these waits.");
+    snprintf(out->is.action, sizeof out->is.action,
+             "Read ahead or write in another thread or process, keep files open, or move them to a "
+             "faster disk.");
+    return true;
+}
