@@ -11,7 +11,7 @@ import time
 import torch
 from torch import nn
 
-STEPS, BATCH, SENSORS = 200, 16, 128
+STEPS, BATCH, SENSORS = 500, 64, 128
 
 
 def read_sensors(chance: random.Random) -> list[float]:
@@ -33,7 +33,9 @@ class Prefetcher(threading.Thread):
 
     def run(self) -> None:
         chance = random.Random(0)
-        while not self.done.is_set():
+        for _ in range(STEPS):
+            if self.done.is_set():
+                break
             self.ready.put(torch.tensor([read_sensors(chance) for _ in range(BATCH)]))
 
     def next(self) -> torch.Tensor:
