@@ -53,6 +53,22 @@ for step in range(60):
             work(20_000)
 """
 
+COLLECTS = """
+import gc
+import marey
+
+kept = [[i] for i in range(400_000)]
+
+def work(n):
+    return sum(i * i % 7 for i in range(n))
+
+for step in range(80):
+    with marey.iteration():
+        work(60_000)
+        if step % 10 == 9:
+            gc.collect()
+"""
+
 
 def record(folder: Path, name: str, program: str) -> Path:
     (folder / f"{name}.py").write_text(program)
@@ -231,3 +247,11 @@ def test_a_trace_of_a_gpu_has_a_finding_of_idle_time_and_few_steps_are_too_few()
 
 def test_a_recording_of_marey_lacks_nothing(hot):
     assert marey.load(hot).diagnosis()["missing"] is None
+
+
+def test_a_cause_of_a_finding_fails_its_gate(tmp_path):
+    recording = record(tmp_path, "collects", COLLECTS)
+    (finding, *_) = marey.load(recording).diagnosis()["findings"]
+    assert (finding["id"], [each["id"] for each in finding["because"]]) == ("slow-steps", ["gc-pauses"])
+    done = command("report", recording, "--fail-on", "input-bound,gc-pauses")
+    assert done.returncode == 1 and done.stderr.startswith("marey: --fail-on gc-pauses: Slow steps: ")

@@ -48,9 +48,22 @@ export class CompareView {
     const rowsOf = (...names: string[]): Range[] => names.flatMap((name) => rangesOf(tableOf(index, name)));
     // Shares of the program are not shares of the iteration.
     this.ranges = [...rowsOf("iteration", "ranges"), ...rowsOf("program", "functions").map((row) => ({ ...row, effect: null }))];
-    append(this.element, el("p", { class: "verdict" }, index.summary), this.notes(), this.list(), this.about, this.chart.element, el("p", { class: "hint" }, "The longest 32nd of each run's times is omitted: one of them could be longer than all the rest."));
+    append(this.element, el("p", { class: "verdict" }, index.summary), this.findings(), this.notes(), this.list(), this.about, this.chart.element, el("p", { class: "hint" }, "The longest 32nd of each run's times is omitted: one of them could be longer than all the rest."));
     this.drawRows();
     if (this.ranges.length > 0) this.show(this.ranges[0]);
+  }
+
+  /** What became of findings of the diagnosis. */
+  private findings(): HTMLElement | null {
+    const table = tableOf(this.index, "findings");
+    if (table === undefined || table.rows === 0) return null;
+    const [ids, changes, places, predicted, measured] = ["id", "change", "where", "predicted", "measured"].map((name) => columnOf(table, name));
+    const factor = (value: unknown): string => `${Number(value).toFixed(2)}x`;
+    const items = ids.map((id, i) => {
+      const gain = measured[i] === null ? "" : `; predicted at most ${factor(predicted[i])} faster, measured ${factor(measured[i])}`;
+      return el("li", {}, `${String(id)}: ${String(changes[i])}${places[i] === null ? "" : `, ${String(places[i])}`}${gain}`);
+    });
+    return el("section", { class: "card findings" }, el("h2", {}, "Findings of the diagnosis"), el("ul", {}, ...items));
   }
 
   private notes(): HTMLElement | null {
