@@ -63,7 +63,8 @@ static marey_status put_cost(struct marey__lines *lines, const struct marey__fac
     struct marey__buf *const line = &lines->line;
     marey__buf_printf(line, "  %srecording cost ", marey__style(lines, DIM));
     if (!f->is_cost_measured)
-        marey__buf_puts(line, "was not measured: too few steps");
+        marey__buf_printf(line, "about %.1f %% (estimated; too few even steps to measure it)",
+                          f->cost_share * 100);
     else if (f->cost_low <= 0)
         marey__buf_printf(line, "less than %.1f %% (measured)", f->cost_high * 100);
     else

@@ -5,6 +5,9 @@
  *                 Chance, and anything that changes slowly in the program, averages out because the blocks are random.
  *   GPU windows   what the steps that a window touches take longer than the median of the others
  *   hooks         of steps and phases do not pause: their events are counted with the cost of one
+ *
+ * Steps that are too few or too uneven for an interval of +-2 % leave an estimate: the sampler's own CPU time, as if the
+ * program had to wait for it, instead of what sampling was measured to cost.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +16,7 @@
 #include "analyze/diagnosis/internal.h"
 
 enum { FEWEST_STEPS = 60, FEWEST_PAUSED = 8 };
+static const double widest = 0.02; /* half of an interval that includes 0 */
 
 /* Sums for a line through points (x, y). */
 struct line {
@@ -114,6 +118,17 @@ static void measure_windows(const struct marey__facts *facts, double *share, dou
     *error = n > 1 ? sqrt((squares - sum * sum / n) * n / (n - 1)) / (double)facts->steady_ns : 0;
 }
 
+static double estimate_sampling(const struct marey__facts *facts)
+{
+    uint64_t cpu_ns = 0, ns = 0;
+    for (size_t i = 0; facts->has_samples && i < facts->set.n_sources; i++) {
+        const struct marey__samples_source *const s = &facts->set.sources[i];
+        cpu_ns += s->counts.sampler_cpu_ns;
+        ns += s->last_ns - MAREY__MIN(s->first_ns, s->last_ns);
+    }
+    return ns != 0 ? (double)cpu_ns / (double)ns : 0;
+}
+
 void marey__facts_measure_cost(struct marey__facts *facts)
 {
     const struct marey_cost *const c = &facts->cost;
@@ -123,6 +138,10 @@ void marey__facts_measure_cost(struct marey__facts *facts)
     facts->is_cost_measured = measure_sampling(facts, &sampling, &sampling_error);
     measure_windows(facts, &windows, &windows_error);
     const double error = 1.96 * hypot(sampling_error, windows_error);
+    if (error > widest && hooks + sampling + windows <= error)
+        facts->is_cost_measured = false;
+    if (!facts->is_cost_measured)
+        sampling = estimate_sampling(facts);
     facts->cost_share = hooks + sampling + windows;
     facts->cost_low = facts->cost_share - error;
     facts->cost_high = facts->cost_share + error;

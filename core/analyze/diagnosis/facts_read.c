@@ -390,11 +390,11 @@ marey_status marey__facts_read(struct marey__facts *facts, const struct marey__r
     MAREY__TRY_MEMORY(marey__facts_judge_steps(facts));
     MAREY_TRY(marey__facts_read_device(facts));
     MAREY__TRY_MEMORY(marey__facts_find_slow(facts));
-    marey__facts_measure_cost(facts);
     if (facts->has_samples) {
         MAREY_TRY(read_samples(facts));
         MAREY_TRY(marey__facts_read_system(facts));
     }
+    marey__facts_measure_cost(facts);
     return MAREY_OK;
 }
 
