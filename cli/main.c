@@ -90,8 +90,8 @@ static int unknown_command(const char *name)
 
 static int run_command(const struct cli_command *command, char **args)
 {
-    int n_args, status;
-    if (!cli_parse(command, args, &n_args, &status))
+    int n_args = 0, status;
+    if (!command->is_in_python && !cli_parse(command, args, &n_args, &status))
         return status;
     return command->run(n_args, args);
 }
@@ -121,6 +121,8 @@ static int help(char **args)
         return no_such_command(word);
     else if (wants_man)
         cli_print_man(command != NULL ? command : &cli_program);
+    else if (command != NULL && command->is_in_python)
+        return command->run(1, (char *[]){"--help", NULL});
     else if (command != NULL)
         cli_print_help(command);
     else
