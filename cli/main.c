@@ -122,7 +122,7 @@ static int help(char **args)
     else if (wants_man)
         cli_print_man(command != NULL ? command : &cli_program);
     else if (command != NULL && command->is_in_python)
-        return command->run(1, (char *[]){"--help", NULL});
+        return command->run(1, (char *[]){(char[]){"--help"}, NULL});
     else if (command != NULL)
         cli_print_help(command);
     else
