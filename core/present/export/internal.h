@@ -19,6 +19,7 @@
 #include "analyze/device/internal.h"
 #include "analyze/walk/internal.h"
 #include "base/internal.h"
+#include "import/sink/internal.h"
 #include "present/draw/internal.h"
 #include <marey/range.h>
 #include <marey/report.h>
@@ -273,5 +274,47 @@ void marey__export_program(struct marey__buf *buf, const char *command);
 /* export_events.c: all events, one process after another, through the format's callbacks. */
 MAREY_WARN_UNUSED marey_status marey__export_events(struct marey__export *x,
                                                     marey_recording *const *recordings, size_t n);
+
+/* ---- calls_as_ranges.c ---- */
+
+struct marey__calls;
+struct marey__samples_filter;
+
+/*
+ * The tree for an export: of samples if it has a filter for them, else from marey__calls_read. `is_complete`: with
+ * start-up and idle processes, as the format's own profiler includes them.
+ */
+MAREY_WARN_UNUSED marey_status marey__calls_wanted(struct marey__calls *calls,
+                                                   marey_recording *const *recordings, size_t n,
+                                                   const struct marey_export_options *options,
+                                                   bool is_complete);
+
+/*
+ * A recording whose ranges are the calls of `recordings`: each path is one range on its thread's track, its first
+ * callee first, its self time last. It has only durations, no timestamps. The caller closes it.
+ */
+MAREY_WARN_UNUSED marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n,
+                                                      const struct marey_export_options *options,
+                                                      marey_recording **out);
+/* Make a recording named `name` from the events that `fill` puts into a sink. The caller closes it. */
+MAREY_WARN_UNUSED marey_status marey__make_recording(const char *source, const char *name,
+                                                     marey_status (*fill)(void *ctx,
+                                                                          marey__sink *sink),
+                                                     void *ctx, marey_recording **out);
+/* Whether there are only calls, and no events. */
+bool marey__calls_are_all(marey_recording *const *recordings, size_t n);
+
+/* ---- samples_as_ranges.c ---- */
+
+/*
+ * A recording whose ranges are the samples of `recordings` that pass `filter` (NULL: the default one), on the clock of
+ * their machines. `is_beside`: for one file with the recordings' events; its threads have distinct numbers and names.
+ * The caller closes it.
+ */
+MAREY_WARN_UNUSED marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t n,
+                                                        const struct marey__samples_filter *filter,
+                                                        bool is_beside, marey_recording **out);
+/* Whether there are only samples, and neither events nor calls. */
+bool marey__samples_are_all(marey_recording *const *recordings, size_t n);
 
 #endif

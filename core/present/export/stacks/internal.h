@@ -4,18 +4,16 @@
  *   collapsed.c, flamegraph*.c, stack_export.c   sums by path
  *   speedscope.c, pyspy_out.c                    stacks over time, py-spy's raw format
  *   pstats_out.c, callgrind.c, function_rows.c   calls with callers
- *   calls_as_ranges.c, samples_as_ranges.c      calls and samples laid out as ranges, for all other formats
  *   torch_stacks_out.c                           torch's stacks
  *
- * Input: recordings, trees of analyze/calls and analyze/samples. Output: one file. Memory grows with paths, not with
- * events.
+ * Input: recordings, trees of analyze/calls, sums of analyze/summary. Output: one file through draw/out.c. Memory grows
+ * with paths, not with events. Does not know perfetto/ and sqlite/, and no folder includes this one.
  */
 #ifndef MAREY_PRESENT_EXPORT_STACKS_INTERNAL_H
 #define MAREY_PRESENT_EXPORT_STACKS_INTERNAL_H
 
 #include "analyze/calls/internal.h"
 #include "analyze/walk/internal.h"
-#include "import/stacks/internal.h"
 #include "present/draw/internal.h"
 #include "present/export/internal.h"
 
@@ -87,45 +85,6 @@ MAREY_WARN_UNUSED marey_status marey__function_rows_init(struct marey__function_
                                                          const struct marey_export_options *options,
                                                          enum marey__call_rows_order order);
 void marey__function_rows_fini(struct marey__function_rows *files);
-
-/* ---- calls_as_ranges.c ---- */
-
-/*
- * The tree for an export: of samples if it has a filter for them, else from marey__calls_read. `is_complete`: with
- * start-up and idle processes, as the format's own profiler includes them.
- */
-MAREY_WARN_UNUSED marey_status marey__calls_wanted(struct marey__calls *calls,
-                                                   marey_recording *const *recordings, size_t n,
-                                                   const struct marey_export_options *options,
-                                                   bool is_complete);
-
-/*
- * A recording whose ranges are the calls of `recordings`: each path is one range on its thread's track, its first
- * callee first, its self time last. It has only durations, no timestamps. The caller closes it.
- */
-MAREY_WARN_UNUSED marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n,
-                                                      const struct marey_export_options *options,
-                                                      marey_recording **out);
-/* Make a recording named `name` from the events that `fill` puts into a sink. The caller closes it. */
-MAREY_WARN_UNUSED marey_status marey__make_recording(const char *source, const char *name,
-                                                     marey_status (*fill)(void *ctx,
-                                                                          marey__sink *sink),
-                                                     void *ctx, marey_recording **out);
-/* Whether there are only calls, and no events. */
-bool marey__calls_are_all(marey_recording *const *recordings, size_t n);
-
-/* ---- samples_as_ranges.c ---- */
-
-/*
- * A recording whose ranges are the samples of `recordings` that pass `filter` (NULL: the default one), on the clock of
- * their machines. `is_beside`: for one file with the recordings' events; its threads have distinct numbers and names.
- * The caller closes it.
- */
-MAREY_WARN_UNUSED marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t n,
-                                                        const struct marey__samples_filter *filter,
-                                                        bool is_beside, marey_recording **out);
-/* Whether there are only samples, and neither events nor calls. */
-bool marey__samples_are_all(marey_recording *const *recordings, size_t n);
 
 /* ==== flamegraph ==== */
 

@@ -1,7 +1,7 @@
 /* marey_export: the registry of formats, and the selection of a recording's events, calls and samples. */
+#include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
 #include "present/export/internal.h"
-#include "present/export/stacks/internal.h"
 
 #define MAREY__FORMAT_ENTRY(name) &marey__export_##name,
 static const struct marey__export_format *const formats[] = {

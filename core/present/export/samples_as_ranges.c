@@ -3,8 +3,10 @@
  * there. A round's stack is drawn back to the previous round, as gaps are random; after a longer pause, and for threads
  * not seen in the previous round, it is drawn for the time that it represents.
  */
+#include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
-#include "present/export/stacks/internal.h"
+#include "import/stacks/internal.h"
+#include "present/export/internal.h"
 
 struct thread {
     marey__sink_process *process; /* NULL: not seen yet */

@@ -2,8 +2,10 @@
  * Calls as ranges, for exports over time: from sums by path to a recording, as importers do it. A path is one range for
  * all its calls; the tree has only total durations, so children are laid out one after another.
  */
+#include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
-#include "present/export/stacks/internal.h"
+#include "import/stacks/internal.h"
+#include "present/export/internal.h"
 
 struct laying {
     struct marey__calls calls;
