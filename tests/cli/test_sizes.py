@@ -81,7 +81,7 @@ WITH_NAMES = (
 # These say that what they are about is not there.
 ABSENT = {
     "report {} --epochs": "epochs",
-    "report {} --samples": "sampler",
+    "report {} --samples": "samples",
     "export {} --to pyspy -o {out}": "sampled",
 }
 
