@@ -189,32 +189,19 @@ static const struct shell {
     {"fish", cli_completion_fish, ','},
 };
 
-/* " gz json txt ": of files that are read like recordings, each once. */
-static void list_extensions(char *list, size_t size)
+/* The extensions of files that are read like recordings take the place of \1. */
+static void print_script(const struct shell *shell)
 {
+    const size_t before = strcspn(shell->script, "\1");
     const struct marey_import_format *format;
-    snprintf(list, size, " gz ");
+    printf("%.*sgz", (int)before, shell->script);
     for (size_t i = 0; (format = marey_import_format_at(i)) != NULL; i++) {
         size_t len;
         const char *at = format->extensions;
-        for (const char *word; (word = cli_next_word(&at, &len)) != NULL;) {
-            char padded[32];
-            snprintf(padded, sizeof padded, " %.*s ", (int)len - 1, word + 1);
-            if (strstr(list, padded) == NULL)
-                cli_append(list, size, "", padded + 1);
-        }
+        for (const char *word; (word = cli_next_word(&at, &len)) != NULL;)
+            printf("%c%.*s", shell->between, (int)len - 1, word + 1);
     }
-}
-
-static void print_script(const struct shell *shell)
-{
-    char list[256];
-    const size_t before = strcspn(shell->script, "\1");
-    list_extensions(list, sizeof list);
-    list[strlen(list) - 1] = '\0';
-    for (char *c = list; *c != '\0'; c++)
-        *c = *c == ' ' ? shell->between : *c;
-    printf("%.*s%s%s", (int)before, shell->script, list + 1, shell->script + before + 1);
+    fputs(shell->script + before + 1, stdout);
 }
 
 static int completion(int n_args, char **args)

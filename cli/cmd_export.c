@@ -143,7 +143,7 @@ static void prepare(void)
         wrap(helps[i]);
         option->help = helps[i];
     }
-    report_options_append_selecting(&cli_command_export, "samples");
+    report_options_append_selecting(&cli_command_export, report_options_find("samples"));
 }
 
 /* False, with a message, if an option was given that the format does not accept. */
@@ -378,10 +378,9 @@ static int export(int n_args, char **args)
         return cli_fail("%s", format->missing);
     if (!check_options(format))
         return CLI_BAD;
-    bool selects;
-    if (!report_options_check_selecting(&cli_command_export, "samples", &selects))
+    if (!report_options_check_selecting(&cli_command_export, report_options_find("samples"),
+                                        &given.samples))
         return CLI_BAD;
-    given.samples |= selects;
     if (given.calls && given.samples)
         return cli_fail("calls and samples need separate files: remove --calls, or the options "
                         "that select samples");

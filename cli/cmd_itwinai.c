@@ -26,14 +26,13 @@ const struct cli_command cli_command_generate_scalability_report = {
     .usage = "[OPTIONS]",
     .brief = "itwinai's tables and plots of an MLflow store",
     .about =
-        "Reads runs that itwinai, or marey's MLflowLogger, logged into MLflow, and prints "
-        "itwinai's\n"
-        "tables: time of an epoch, GPU energy and utilization, computation, with its columns and\n"
-        "some more. Its six plots are written as SVG. Unlike there, first epochs are left out,\n"
-        "repeats are not added up, each strategy has its own baseline, and a report without data\n"
-        "is an error. 'marey scale --mlflow URI' reads the same runs and reports more.\n"
-        "\n"
-        "Runs in Python: $MAREY_PYTHON, else python3 on the PATH. MLflow stores need mlflow there.",
+        "Prints itwinai's tables and writes its plots, of runs in an MLflow store. First epochs "
+        "are\n"
+        "left out, repeats are not added up, each strategy has its own baseline, and a report\n"
+        "without data is an error. Runs in Python: $MAREY_PYTHON, else python3 on the PATH; "
+        "MLflow\n"
+        "stores need mlflow there. 'marey scale --mlflow URI' reads the same runs and reports "
+        "more.",
     .examples =
         "  marey generate-scalability-report --experiment-name scaling\n"
         "  marey generate-scalability-report --tracking-uri sqlite:///mlflow.db --run-names a,b\n"
@@ -57,14 +56,9 @@ const struct cli_command cli_command_generate_py_spy_report = {
     .usage = "--file FILE|DIR [OPTIONS]",
     .brief = "itwinai's table of py-spy's stacks",
     .about =
-        "Reads a file that 'py-spy record -f raw' wrote, or any profile of samples that marey\n"
-        "imports, and prints innermost frames with the nearest frame of a library around each,\n"
-        "most samples first: the table of itwinai's command of this name. Takes frames of any\n"
-        "kind: of native code, threads and processes, without lines, of modules. No sample is\n"
-        "lost, so that shares are of all of them.\n"
-        "\n"
-        "With --by self and inclusive time by function, line, file, module, process or thread.\n"
-        "'marey report --samples' has the same and more, also of what marey sampled itself.",
+        "Prints innermost frames with the nearest frame of a library around each, most samples\n"
+        "first, of a file that 'py-spy record -f raw' wrote, or any profile of samples that marey\n"
+        "imports. Runs in Python. 'marey report --samples' has the same and more.",
     .examples = "  marey generate-py-spy-report --file train.raw\n"
                 "  marey generate-py-spy-report --file py-spy-output --num-rows all "
                 "--aggregate-leaf-paths\n"

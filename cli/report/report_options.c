@@ -11,10 +11,6 @@ enum { MAX_OPTIONS = 256, MAX_SETTINGS = 64, MAX_GIVEN = MAX_SETTINGS + 2 * CLI_
 static struct cli_option pool[MAX_OPTIONS];
 static size_t n_pool;
 
-/* Options of `marey report` itself; settings with the same name use their values. */
-static const struct cli_option *own;
-static size_t n_own;
-
 /* A setting by name, which several analyses may share. */
 static struct setting {
     const char *name;
@@ -166,16 +162,31 @@ static void add_default(struct cli_command *command)
     }
 }
 
+/* The option of the command itself, from which settings of that name have their values; NULL: none. */
+static const struct cli_option *own_option(const struct cli_command *command, const char *name)
+{
+    for (size_t i = 0; i < command->n_options; i++)
+        if (command->options[i].kind < CLI_SETTING && strcmp(command->options[i].name, name) == 0)
+            return &command->options[i];
+    return NULL;
+}
+
+/* Moves the options to the pool, where others can follow; returns the command as it was. */
+static struct cli_command begin(struct cli_command *command)
+{
+    const struct cli_command before = *command;
+    command->options = &pool[n_pool];
+    command->n_options = 0;
+    return before;
+}
+
 void report_options_add(struct cli_command *command)
 {
     const struct marey_analysis *analysis;
-    own = command->options;
-    n_own = command->n_options;
-    command->options = &pool[n_pool];
-    command->n_options = 0;
+    const struct cli_command before = begin(command);
     command->examples = all_examples(command->examples);
     add_default(command);
-    report_options_append(command, own, n_own);
+    report_options_append(command, before.options, before.n_options);
     for (size_t i = 1; (analysis = marey_analysis_at(i)) != NULL; i++) {
         if (analysis->command != NULL)
             continue;
@@ -204,40 +215,26 @@ const struct marey_analysis *report_options_find(const char *name)
 void report_options_prepend(struct cli_command *command)
 {
     const struct marey_analysis *const analysis = report_options_find(command->name);
-    const struct cli_option *const list = command->options;
-    const size_t n = command->n_options;
-    command->options = &pool[n_pool];
-    command->n_options = 0;
+    const struct cli_command before = begin(command);
     for (size_t i = 0; i < analysis->n_settings; i++)
         add_setting(command, &analysis->settings[i], 0);
-    report_options_append(command, list, n);
+    report_options_append(command, before.options, before.n_options);
 }
 
-static const struct cli_option *own_option(const struct cli_command *command, const char *name)
+void report_options_append_selecting(struct cli_command *command,
+                                     const struct marey_analysis *analysis)
 {
-    for (size_t i = 0; i < command->n_options; i++)
-        if (command->options[i].kind < CLI_SETTING && strcmp(command->options[i].name, name) == 0)
-            return &command->options[i];
-    return NULL;
-}
-
-void report_options_append_selecting(struct cli_command *command, const char *name)
-{
-    const struct marey_analysis *const analysis = report_options_find(name);
-    const struct cli_option *const list = command->options;
-    const size_t n = command->n_options;
-    command->options = &pool[n_pool];
-    command->n_options = 0;
-    report_options_append(command, list, n);
+    const struct cli_command before = begin(command);
+    report_options_append(command, before.options, before.n_options);
     for (size_t i = 0; i < analysis->n_settings; i++) {
-        struct marey_setting setting = analysis->settings[i];
-        if (!setting.selects || own_option(command, setting.name) != NULL)
+        const struct marey_setting *const setting = &analysis->settings[i];
+        if (!setting->selects || own_option(command, setting->name) != NULL)
             continue;
-        add_setting(command, &setting, CLI_UNDER);
-        if (setting.alias == NULL)
+        add_setting(command, setting, CLI_UNDER);
+        if (setting->alias == NULL)
             continue;
-        add_setting(command, &setting, CLI_UNDER);
-        pool[n_pool - 1].name = setting.alias;
+        add_setting(command, setting, CLI_UNDER);
+        pool[n_pool - 1].name = setting->alias;
         pool[n_pool - 1].help = "the same";
     }
 }
@@ -306,16 +303,6 @@ static bool add_given(struct settings *to, const char *name, const char *value)
     return true;
 }
 
-static bool add_own(struct settings *to, const struct marey_analysis *analysis)
-{
-    for (size_t i = 0; i < n_own; i++) {
-        const char *const value = cli_given(&own[i]);
-        if (value != NULL && takes(analysis, own[i].name) && !add_given(to, own[i].name, value))
-            return false;
-    }
-    return true;
-}
-
 /* Take the first argument that may be the value of this setting, and is not a file, out of the list. */
 static bool take_value(const struct marey_analysis *analysis, struct setting *setting, char **args,
                        int *n_args)
@@ -347,49 +334,39 @@ static bool take_values(const struct marey_analysis *analysis, char **args, int 
     return true;
 }
 
-/* The switch of an analysis. */
-static bool *switch_of(const char *name)
-{
-    size_t i = 0;
-    while (strcmp(marey_analysis_at(i)->name, name) != 0)
-        i++;
-    return &switches[i];
-}
-
 bool report_options_turn_on(const char *analysis, struct report_choice *choice)
 {
     int no_args = 0;
-    *switch_of(analysis) = true;
+    for (size_t i = 0; marey_analysis_at(i) != NULL; i++)
+        switches[i] |= strcmp(marey_analysis_at(i)->name, analysis) == 0;
     return report_options_choose(choice, NULL, &no_args);
 }
 
-static bool is_for_python(const struct marey_analysis *analysis, const char *name)
+/* Collects its settings that were given; `selecting`: only those that select what is counted. */
+static bool collect(struct settings *to, const struct cli_command *command,
+                    const struct marey_analysis *analysis, bool selecting)
 {
-    const struct marey_setting *const setting = find_setting(analysis, name);
-    return setting != NULL && setting->python != NULL;
-}
-
-/* Collects the settings that it accepts. */
-static bool collect(struct settings *to, const struct marey_analysis *analysis)
-{
+    static const struct marey_setting by = {.name = "by"};
+    const bool has_by = !selecting && takes(analysis, "by") && find_setting(analysis, "by") == NULL;
     to->n = 0;
-    if (analysis == NULL)
-        return false;
-    for (size_t i = 0; i < n_given; i++) {
-        if (given[i].value != NULL && takes(analysis, given[i].name) &&
-            !is_for_python(analysis, given[i].name) && !add_given(to, given[i].name, given[i].value))
+    for (size_t i = 0; i < analysis->n_settings + has_by; i++) {
+        const struct marey_setting *const setting =
+            i < analysis->n_settings ? &analysis->settings[i] : &by;
+        const struct setting *const of_all = setting_of(setting->name);
+        const struct cli_option *const own = own_option(command, setting->name);
+        const char *const value = own != NULL ? cli_given(own) : of_all->value;
+        if (setting->python != NULL || (selecting && !setting->selects))
+            continue;
+        if (value != NULL && !add_given(to, setting->name, value))
             return false;
-        for (size_t k = 0; k < given[i].texts.n; k++)
-            if (!add_given(to, given[i].name, given[i].texts.list[k]))
+        for (size_t k = 0; k < of_all->texts.n; k++)
+            if (!add_given(to, setting->name, of_all->texts.list[k]))
                 return false;
     }
-    if (!add_own(to, analysis))
-        return false;
     to->list[to->n] = NULL;
     to->takes_limit = takes(analysis, "limit");
-    if (marey_report_check(analysis->name, to->list) == MAREY_OK)
-        return true;
-    return cli_refuse("%s", marey_last_error());
+    return marey_report_check(analysis->name, to->list) == MAREY_OK ||
+           cli_refuse("%s", marey_last_error());
 }
 
 bool report_options_choose(struct report_choice *choice, char **args, int *n_args)
@@ -407,8 +384,9 @@ bool report_options_choose(struct report_choice *choice, char **args, int *n_arg
     for (size_t i = 0; i < choice->analysis->n_settings; i++)
         choice->is_plain &= choice->analysis->settings[i].kind != MAREY_SETTING_FLAG ||
                             setting_of(choice->analysis->settings[i].name)->value == NULL;
-    return collect(&settings, choice->analysis) &&
-           (choice->section == NULL || collect(&section_settings, choice->section));
+    return collect(&settings, &cli_command_report, choice->analysis, false) &&
+           (choice->section == NULL ||
+            collect(&section_settings, &cli_command_report, choice->section, false));
 }
 
 const char *report_options_value(const char *setting)
@@ -430,30 +408,18 @@ bool report_options_add_python(const struct marey_analysis *analysis, struct cli
     return words->n != 0;
 }
 
-bool report_options_check_selecting(const struct cli_command *command, const char *name, bool *selects)
+bool report_options_check_selecting(const struct cli_command *command,
+                                    const struct marey_analysis *analysis, bool *selects)
 {
-    const struct marey_analysis *const analysis = report_options_find(name);
-    settings.n = 0;
-    *selects = false;
-    for (size_t i = 0; i < analysis->n_settings; i++) {
-        const struct marey_setting *const setting = &analysis->settings[i];
-        const struct cli_option *const of_command = own_option(command, setting->name);
-        const char *const value =
-            of_command != NULL ? cli_given(of_command) : setting_of(setting->name)->value;
-        if (!setting->selects || value == NULL)
-            continue;
-        *selects |= of_command == NULL;
-        if (!add_given(&settings, setting->name, value))
-            return false;
-    }
-    settings.list[settings.n] = NULL;
-    return marey_report_check(name, settings.list) == MAREY_OK ||
-           cli_refuse("%s", marey_last_error());
+    for (size_t i = 0; i < analysis->n_settings; i++)
+        *selects |=
+            analysis->settings[i].selects && setting_of(analysis->settings[i].name)->value != NULL;
+    return collect(&settings, command, analysis, true);
 }
 
 bool report_options_check(const char *analysis)
 {
-    return collect(&settings, report_options_find(analysis));
+    return collect(&settings, cli_find_command(analysis), report_options_find(analysis), false);
 }
 
 const char *const *report_options_settings(uint32_t limit)

@@ -15,12 +15,13 @@ void report_options_add(struct cli_command *command);
 void report_options_prepend(struct cli_command *command);
 void report_options_append(struct cli_command *command, const struct cli_option *list, size_t n);
 /*
- * Append the settings that select what this analysis counts, but for those that the command has itself. Check them as they
- * were given, with the command's; `*selects` says whether there are any that only they have.
+ * Append the settings that select what this analysis counts, except those that the command has itself. Check those given;
+ * sets `*selects` if there are any besides the command's.
  */
-void report_options_append_selecting(struct cli_command *command, const char *analysis);
-bool report_options_check_selecting(const struct cli_command *command, const char *analysis,
-                                    bool *selects);
+void report_options_append_selecting(struct cli_command *command,
+                                     const struct marey_analysis *analysis);
+bool report_options_check_selecting(const struct cli_command *command,
+                                    const struct marey_analysis *analysis, bool *selects);
 /* The entry of an analysis. */
 const struct marey_analysis *report_options_find(const char *name);
 /* The value given for a setting, or NULL. */
