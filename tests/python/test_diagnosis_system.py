@@ -78,3 +78,34 @@ def test_more_threads_than_cores(tmp_path):
     assert "on 1 CPU core (" in finding["claim"]
     found = findings(THREADS, tmp_path / "one", 1, before=("taskset", "-c", core))
     assert "cpu-oversubscribed" not in found
+
+
+WORKERS = """
+import sys, time
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 10**6
+
+    def __getitem__(self, i):
+        return float(sum(range(3000)))
+
+until = time.monotonic() + 4
+for batch in DataLoader(Rows(), batch_size=32, num_workers=6):
+    if time.monotonic() > until:
+        break
+"""
+
+
+@pytest.mark.needs_torch
+def test_workers_share_one_rate(tmp_path):
+    findings(WORKERS, tmp_path)
+    command = [MAREY, "report", "x.marey", "--samples", "--json", "--idle"]
+    report = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout
+    processes = json.loads(report)["processes"]
+    workers = [row["samples"] for row in processes if row["worker"] is not None]
+    trainer = next(row["samples"] for row in processes if row["worker"] is None and "train.py" in row["command"])
+    assert len(workers) == 6
+    assert min(workers) > 0
+    assert sum(workers) < 3 * trainer

@@ -301,11 +301,12 @@ bool marey__samples_put_notes(struct marey__samples_report *report)
                 "kept.",
                 100 * (double)s->counts.missed / (double)s->counts.asked);
         if (s->counts.slowed != 0)
-            marey__put_note(notes,
-                            "%" PRIu64
-                            " rounds were left out so that the program is not slowed by more than "
-                            "--max-slowdown allows.",
-                            s->counts.slowed);
+            marey__put_note(
+                notes,
+                "%" PRIu64
+                " rounds were left out: data-loader workers share one rate, and stops of "
+                "threads stay below --max-slowdown.",
+                s->counts.slowed);
     }
     return true;
 }

@@ -267,6 +267,7 @@ struct marey__target {
     } tasks;
     size_t head_copy; /* of the runtime */
     uint64_t interpreters_head;
+    unsigned n_since_listed; /* looks */
     uint64_t listed_ns, checked_ns, opened_ns, codes_checked_ns;
     bool is_stale;    /* interpreters or threads must be listed again */
     bool is_doubtful; /* it may be another program by now, or gone */
@@ -439,6 +440,7 @@ struct marey_sampler {
     uint64_t begin_ns, next_ns, published_ns;
     uint64_t n_asked, n_missed, n_late, late_ns;
     uint64_t cpu_begin_ns;
+    double n_workers;    /* of these, workers of data loaders */
     double n_looked;     /* mean processes per round */
     double mean_look_ns; /* recent mean of our time for an exact round */
     double mean_stop_ns; /* recent mean for an exact round */

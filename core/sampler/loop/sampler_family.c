@@ -29,9 +29,10 @@ enum {
     QUICK_MS = 2,    /* the same if we have to wake up for it, or are awake without births */
     QUIET_MS = 20,   /* otherwise */
     CALM_QUICK_MS = 10,
-    CALM_MS = 50,     /* the last two, for a low-overhead sampler */
-    BIRTHS_MS = 3000, /* after a birth, expect more for this long */
-    SEARCH_MS = 100,  /* between two searches in all threads */
+    CALM_MS = 50,        /* the last two, for a low-overhead sampler */
+    BIRTHS_MS = 3000,    /* after a birth, expect more for this long */
+    SEARCH_MS = 100,     /* between two searches in all threads */
+    CALM_SEARCH_MS = 10, /* more for each process, if the sampler must cost next to nothing */
     MEMORY_MS = 5000, /* how long ended processes are remembered: their pids may still be in lists */
 };
 
@@ -369,7 +370,8 @@ uint64_t marey__family_due_ns(const struct marey__family *family, bool is_awake)
 
 void marey__family_poll(struct marey__family *family, uint64_t now_ns)
 {
-    const bool is_search = now_ns - family->searched_ns >= SEARCH_MS * ms_ns;
+    const uint64_t search_ms = SEARCH_MS + (family->is_calm ? family->n * CALM_SEARCH_MS : 0);
+    const bool is_search = now_ns - family->searched_ns >= search_ms * ms_ns;
     family->polled_ns = now_ns;
     if (is_search) {
         family->searched_ns = now_ns;

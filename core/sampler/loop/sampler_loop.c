@@ -20,7 +20,9 @@ enum {
     SLICE_MS = 50,      /* how long a stop request may go unnoticed */
     PUBLISH_MS = 100,   /* between two updates of the published counts */
     AHEAD_NS = 1000000, /* stops may be this far ahead of the budget */
-    BEHIND_MS = 1,      /* and four intervals: rounds further behind are missed */
+    MOST_WORKERS = 1,   /* looks of a round, on average; without options that ask for more */
+    MOST_OTHERS = 8,
+    BEHIND_MS = 1, /* and four intervals: rounds further behind are missed */
 };
 
 static uint64_t gap_ns(struct marey_sampler *sampler)
@@ -107,6 +109,19 @@ static marey_status put_round(struct marey_sampler *sampler, struct marey__targe
     return sampler->log != NULL ? marey__samples_log_round(sampler->log, &round) : MAREY_OK;
 }
 
+/*
+ * A cap on what all processes cost together: workers of data loaders are drawn, so that all of them cost as much as one,
+ * and so are other processes where there are many. A round that is left out counts for the next one.
+ */
+static bool is_drawn(struct marey_sampler *sampler, const struct marey__family_member *member)
+{
+    const double most = member->worker >= 0 ? MOST_WORKERS : MOST_OTHERS,
+                 n = member->worker >= 0 ? sampler->n_workers
+                                         : sampler->n_looked - sampler->n_workers;
+    return !sampler->family.is_calm || n <= most ||
+           marey__sampler_context_random(&sampler->context) * n <= most;
+}
+
 static marey_status look_at_member(struct marey_sampler *sampler, size_t number, uint64_t n_due,
                                    uint64_t now_ns)
 {
@@ -117,6 +132,10 @@ static marey_status look_at_member(struct marey_sampler *sampler, size_t number,
     /* A round also represents its share of pauses. */
     const double each_ns = 1e9 / sampler->rate_hz * (sampler->has_pauses ? unpaused : 1);
     target->weight_ns += (uint64_t)((double)n_due * each_ns);
+    if (!is_drawn(sampler, member)) {
+        target->counts.slowed++;
+        return MAREY_OK;
+    }
     const enum marey__round how = choose_look(sampler, target, now_ns);
     if (how == MAREY__LOOK_SNAPSHOT && (sampler->is_strict || target->is_program)) {
         target->counts.slowed++;
@@ -137,6 +156,10 @@ static marey_status look_at_all(struct marey_sampler *sampler, uint64_t n_due, u
     if (sampler->context.stops.n_late > 0)
         marey__stops_settle(&sampler->context.stops, false);
     sampler->n_looked = (double)marey__family_count(&sampler->family, MAREY__MEMBER_PYTHON);
+    sampler->n_workers = 0;
+    for (size_t i = 0; i < sampler->family.n; i++)
+        sampler->n_workers += sampler->family.members[i].kind == MAREY__MEMBER_PYTHON &&
+                              sampler->family.members[i].worker >= 0;
     const bool has_python = sampler->n_looked > 0;
     for (size_t i = 0; i < sampler->family.n; i++)
         if (sampler->family.members[i].target != NULL &&

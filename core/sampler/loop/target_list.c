@@ -1,7 +1,7 @@
 /* The lists of interpreters and threads of a process, and how they follow its changes. */
 #include "sampler/loop/internal.h"
 
-enum { MAX_INTERPRETERS = 64, MAX_THREADS = 8192 };
+enum { MAX_INTERPRETERS = 64, MAX_THREADS = 8192, LOOKS_PER_LIST = 8 };
 static const uint64_t list_again_ns = 1000000000; /* reread lists at least this often */
 static const uint64_t first_list_again_ns = 10000000;
 static const uint64_t check_again_ns = 250000000; /* recheck that the process is the same */
@@ -203,6 +203,7 @@ static void list_all(struct marey__sampler_context *context, struct marey__targe
     drop_unlisted(context, target);
     marey__remote_forget(target->remote);
     target->listed_ns = target->at_ns;
+    target->n_since_listed = 0;
     target->is_stale = false;
 }
 
@@ -223,7 +224,11 @@ bool marey__target_keep_up(struct marey__sampler_context *context, struct marey_
     const uint64_t again_ns =
         target->is_program ? MAREY__MIN(MAREY__MAX(age_ns / 8, first_list_again_ns), list_again_ns)
                            : list_again_ns;
-    if (target->is_stale || target->at_ns - target->listed_ns > again_ns)
+    /* What has changed shows: for a process that is rarely looked at, the lists are not read each time. */
+    const bool is_due = target->at_ns - target->listed_ns > again_ns &&
+                        (target->is_program || target->n_since_listed >= LOOKS_PER_LIST);
+    target->n_since_listed++;
+    if (target->is_stale || is_due)
         list_all(context, target);
     return true;
 }
