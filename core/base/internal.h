@@ -1,14 +1,14 @@
 /*
- * base: errors, memory, containers, tables and text for all other modules.
+ * base: errors, memory, containers, tables and text for all other folders.
  *
- *   error.c, alloc.c      one error message per thread; allocation with fault injection for tests
+ *   error.c, alloc.c, crc32c.c   one error message per thread; allocation with fault injection for tests
  *   buf.c, map.c, names.c, arena.c, heap.c, run_sort.c, workers.c   buffers, containers, sorting, worker threads
- *   table.c, sketch.c     typed tables with units, quantile sketches
- *   say.c, text_units.c   messages to the user, numbers with units
+ *   table.c, sketch.c, student_t.c   typed tables with units, quantile sketches, Student's t
+ *   say.c, text_units.c, number_*.c, proc_text.c   messages to the user, numbers and units as text, text of /proc
  *   held_file.c, map_file.c, temporary_file.c   descriptors kept safe in the program, mapped files, spill files
  *
- * Independent of clocks, recordings and file formats. Every folder may include it; it includes none. Functions marked
- * MAREY_PRIVATE_API are exported to libmarey-tools of the same build but are not part of the API.
+ * Input: values from any folder. Output: memory, containers, text, and a status with a message for failures. Does not
+ * know clocks, recordings or file formats, and includes no other folder.
  */
 #ifndef MAREY_BASE_INTERNAL_H
 #define MAREY_BASE_INTERNAL_H

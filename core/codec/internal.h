@@ -3,13 +3,14 @@
  *
  *   byte_source.c     a file from start to end in large pieces, gunzipped where needed (ISA-L or zlib)
  *   compress*.c       the other direction: gzip and zlib by ISA-L or zlib
- *   deflate.c         deflate of number columns, for pages
+ *   deflate.c, base64.c   number columns, for pages
  *   json_*.c          one JSON reader: token by token, from a stream in bounded memory or from a string
+ *   csv_reader.c      rows of CSV
  *   decimal.c         decimal numbers, exactly
  *   elf_symbols.c     symbols of program files
  *
- * Input: untrusted files; every length is checked. Output: bytes, tokens, names. Independent of recordings and of the
- * meaning of the bytes.
+ * Input: untrusted files; every length is checked. Output: bytes, tokens, names. Does not know recordings, nor what the
+ * bytes mean.
  */
 #ifndef MAREY_CODEC_INTERNAL_H
 #define MAREY_CODEC_INTERNAL_H

@@ -9,7 +9,8 @@
  *   doctor_probe.c       child processes that may crash or hang
  *   doctor_parse.c       parses /proc, cgroups and the output of other programs
  *
- * Input: the machine. Output: a table of findings. May include every other folder; none includes this one.
+ * Input: the machine. Output: a table of findings. May include every other folder; none includes this one. Does not
+ * know the analyses: it never reads a user's recording.
  */
 #ifndef MAREY_DOCTOR_INTERNAL_H
 #define MAREY_DOCTOR_INTERNAL_H

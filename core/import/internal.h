@@ -3,12 +3,12 @@
  *
  *   bytes (codec: plain or gzip) -- an importer (kineto/, stacks/) -- sink/ -- logs of a recording
  *
- *   import.c         formats; detection; into a directory or a temporary recording
+ *   import.c         the registry of formats; detection; into a directory or a temporary recording
  *   import_files.c   one file, or a folder with one file per rank
  *   import_read.c    one file through its importer
  *
- * Input: untrusted files. Output: logs like those of record/. A format is one struct
- * marey__import_format; no later folder knows which formats exist.
+ * Input: untrusted files. Output: logs like those of record/. A format is one struct marey__import_format, known here
+ * only by its symbol in the registry. Does not know analyses; they do not know which formats exist.
  */
 #ifndef MAREY_IMPORT_INTERNAL_H
 #define MAREY_IMPORT_INTERNAL_H

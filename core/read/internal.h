@@ -8,11 +8,13 @@
  *   log_visit.c, log_order.c        second pass: decodes each block of words, in file order or in order of time
  *   log_batches.c, block_reader.c   checked records and blocks; resynchronizes after damage
  *   log_entries.c, log_samples.c    blocks of the call profiler and of the sampler
+ *   log_keep.c, log_devices.c       decoded events kept for the next analysis; the GPUs that each process may use
  *   pool_copy.c                     chunks of a process that still runs or cannot be finalized
  *   clock_map.c, unpack.c, sparse.c ticks to nanoseconds, bytes to words, arrays with holes
  *
  * Input: files; every length, count and offset is checked, and memory stays within a small multiple of the file size.
- * Output: struct marey_batch. Knows the log format of record/, no analysis.
+ * Output: struct marey_batch. Knows the log format of record/ and energy's rule for visible GPUs; does not know
+ * analyses.
  */
 #ifndef MAREY_READ_INTERNAL_H
 #define MAREY_READ_INTERNAL_H

@@ -5,9 +5,9 @@
  *                          ^------------------- free ------------------------'
  *
  * A lane belongs to one thread. It owns one chunk at a time and stores 8-byte words into it, without a lock and without
- * an atomic read-modify-write. Full chunks go through a queue to the flush thread, which compresses them, appends them to
- * the log and returns them. The pool is a file: when the process dies, the next process that opens the recording finds
- * the last chunks there and finalizes the log with them (finalize.c).
+ * an atomic read-modify-write. Full chunks go through a queue to the flush thread, which compresses them, appends them
+ * to the log and returns them. The pool is a file: when the process dies, the next process that opens the recording
+ * finds the last chunks there and finalizes the log with them (finalize.c).
  *
  *   lane.c, side_lane.c     where threads, and streams of a GPU, write      queue.c, pool.c   chunks
  *   flush.c, pack.c         the thread that writes; words to bytes          log_write.c       the file (log_format.h)
@@ -16,9 +16,9 @@
  *   intern.c, handle.c      names to ids for the life of the process; lookups take no lock
  *   stack.c                 the open ranges of each thread, while a check or an NVTX tool needs them
  *   usage.c, usage_tree.c   CPU time, page faults and memory between two timestamps
- *   identity.c, machine.c   rank, host, command, versions
+ *   identity.c, machine.c, thread_names.c, run_log.c   rank, host, versions; threads; the exit of a program
  *
- * Input: words, records and names from instruments. Output: one log per process. Independent of the instruments: their
+ * Input: words, records and names from instruments. Output: one log per process. Does not know the instruments: their
  * settings are opaque bytes here, and their files are removed through a registered cleaner.
  *
  * Locks, outermost first: record.lock (open and close) > flush.lock (its thread) > lanes.lock (the registry) > a lane's

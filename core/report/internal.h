@@ -9,13 +9,14 @@
  *   cost.c, cost_text.c   what measuring cost, from the processes of recordings
  *   rows.c       cells and rows common to many tables
  *
- * Input: recordings, the name of an analysis, its settings. Output: tables, notes and cost, written in a format.
- * An analysis is a folder in analyze/ with one `const struct marey__analysis`: its name, settings, tables and functions.
- * The command line, the page, Python and docs/reference/analyses.md read that entry, so none of them names an analysis.
- * This folder knows analyses only as the symbols in registry.c, and does not read events.
+ * An analysis is a folder in analyze/ with one `const struct marey__analysis`: its name, settings, tables and
+ * functions. The command line, the page, Python and docs/reference/analyses.md read that entry.
+ *
+ * Input: recordings, the name of an analysis, its settings. Output: tables, notes and cost, written in a format. Knows
+ * analyses only as the symbols in registry.c; does not read events.
  */
-#ifndef MAREY_REPORT_ROOM_H
-#define MAREY_REPORT_ROOM_H
+#ifndef MAREY_REPORT_INTERNAL_H
+#define MAREY_REPORT_INTERNAL_H
 
 #include "base/internal.h"
 #include <marey/recording.h>

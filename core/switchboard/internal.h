@@ -4,10 +4,12 @@
  *   switchboard.c   the enable word, start and stop, the environment, load, fork and exit
  *   options.c       "key=value" strings to the recording's settings and those of the registered instruments
  *   iteration.c     the process-wide counters of iterations, epochs and phases, and their subscribers
+ *   steps.c         training steps of programs that do not count them, from hints of hooks
  *   copies.c, allow_attach.c   detecting a second libmarey; allowing a sampler to attach
  *
  * Input: options from C, Python, MAREY_OPTIONS or `marey run`; registrations of instruments at load. Output: an open
- * recording, calls to the instruments. Accesses instruments only through struct marey__instrument.
+ * recording, calls to the instruments. Knows instruments only through struct marey__instrument, except nvtx/ and cuda/,
+ * which stand below it.
  */
 #ifndef MAREY_SWITCHBOARD_INTERNAL_H
 #define MAREY_SWITCHBOARD_INTERNAL_H

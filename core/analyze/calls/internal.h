@@ -10,7 +10,8 @@
  *        |
  *   calls_report.c   tables (calls_text.c: text)
  *
- * Input: recordings. Output: tables; exports of call profiles read the tree itself.
+ * Input: recordings. Output: tables; exports of call profiles read the tree itself. Does not know the profiler that
+ * recorded the calls (instrument/calls, the extension), nor the formats of exports.
  */
 #ifndef MAREY_ANALYZE_CALLS_INTERNAL_H
 #define MAREY_ANALYZE_CALLS_INTERNAL_H

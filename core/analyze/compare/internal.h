@@ -4,13 +4,13 @@
  *   compare_read.c, compare_stats.c, compare_program.c   recordings, files of statistics, whole programs
  *   compare_rank.c        digests of a run's times: medians of the run and of its blocks; intervals
  *   compare_change.c      from two digests to a change with an interval and a verdict
- *   compare.c, compare_tables.c, compare_notes.c   runs to tables
+ *   compare_findings.c    findings of the diagnosis that are gone, smaller or new, from its report
+ *   compare.c, compare_tables.c, compare_notes.c   runs to tables; compare_text.c: text, Markdown and JSON
  *
  * Statistics work on logarithms of times, because changes are ratios and noise grows with duration.
  *
- *   compare_text.c        the report as text, Markdown and JSON
- *
- * Input: recordings or files. Output: the tables of a report.
+ * Input: recordings or files. Output: the tables of a report. Does not know how a diagnosis is made, nor the page,
+ * which reads this folder's types.
  */
 #ifndef MAREY_ANALYZE_COMPARE_INTERNAL_H
 #define MAREY_ANALYZE_COMPARE_INTERNAL_H

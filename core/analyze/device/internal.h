@@ -2,15 +2,15 @@
  * device: how GPUs and ranks spend their time.
  *
  *   a process's log -- work.c, work_link.c: GPU activity, launches, steps -------+
- *                   -- work_host.c: processes without a GPU ----------------------+--> struct marey__work_set
+ *                   -- work_facts.c: bytes, launch shapes; work_host.c: no GPU ---+--> struct marey__work_set
  *                   -- rules.c: the class of each name ---------------------------+
  *   work set -- sweep.c: atoms within windows --+-- breakdown*.c: computation, communication, copies, idle
  *            -- idle*.c: why a device is idle --+
  *            -- collectives*.c: over all ranks -+
  *            -- gpu_*.c: kernels, launches, waits (gpu_report.h)
  *
- * Input: recordings. Output: the breakdown and the GPU report. Memory grows with GPU activity, launches and steps,
- * not with the log.
+ * Input: recordings. Output: the breakdown and the GPU report. Memory grows with GPU activity, launches and steps, not
+ * with the log. Does not know CUPTI or which tool traced the GPU: imported traces have the same records.
  */
 #ifndef MAREY_ANALYZE_DEVICE_INTERNAL_H
 #define MAREY_ANALYZE_DEVICE_INTERNAL_H

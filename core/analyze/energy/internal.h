@@ -12,14 +12,13 @@
  *
  *   E(t) = E_k + (I(t) - I_k) * (E_k+1 - E_k) / (I_k+1 - I_k)
  *
- * A window's energy is E(end) - E(start). Without a usable counter the integral is used as it is; with a counter
- * only, power is its difference quotient.
+ * A window's energy is E(end) - E(start). Without a usable counter the integral is used as it is; with a counter only,
+ * power is its difference quotient. Each figure has a plus_minus: the steps of the counter at the edges, the changes
+ * between readings of power, and the difference of counter and power. A window shorter than two update periods of the
+ * readings has no figure. Successive short windows that fill four fifths of the time are measured as one.
  *
- * Each figure has a plus_minus: the steps of the counter at the edges, the changes between readings of power,
- * and the difference of counter and power. A window shorter than two update periods of the readings has no figure.
- * Successive short windows that fill four fifths of the time are measured as one.
- *
- * Input: recordings. Output: tables. Memory: 24 bytes per reading, 16 per range, 40 per iteration.
+ * Input: recordings. Output: tables. Memory: 24 bytes per reading, 16 per range, 40 per iteration. Does not read the
+ * machine: a device is its counters in the log.
  */
 #ifndef MAREY_ANALYZE_ENERGY_INTERNAL_H
 #define MAREY_ANALYZE_ENERGY_INTERNAL_H

@@ -1,19 +1,19 @@
 /*
  * epochs: durations of epochs, by rank and phase.
  *
- *   logs ── epochs.c ── times: one per epoch of a process, with its phases ── epochs_tables.c
- *        ── epochs_text.c
+ *   logs ── epochs.c ── times: one per epoch of a process, with its phases ── epochs_tables.c, epochs_text.c
+ *
+ * The time of an epoch belongs to the open phase, or to none, so the times of phases and `other` add up to the epoch,
+ * to the nanosecond. The time of an epoch is that of its slowest rank. The first epoch of each process is warm-up and
+ * excluded from averages, unless there is no other or the setting "first" is on; so are epochs that did not end or lost
+ * events.
  *
  * Input: recordings of programs that mark epochs and phases (<marey/iteration.h>). Output: a report of five tables.
- * The time of an epoch belongs to the open phase, or to none, so the times of phases and `other` add up
- * to the epoch, to the nanosecond. The time of an epoch is that of its slowest rank. The first epoch of each process is
- * warm-up and excluded from averages, unless there is no other or the setting "first" is on; so are epochs that did not end
- * or that lost events. Does not know the command line or the page: the registry entry is in epochs.c.
- *
- * Memory: about 200 bytes per epoch of a process.
+ * Memory: about 200 bytes per epoch of a process. Does not know the command line or the page: the registry entry is in
+ * epochs.c.
  */
-#ifndef MAREY_EPOCHS_INTERNAL_H
-#define MAREY_EPOCHS_INTERNAL_H
+#ifndef MAREY_ANALYZE_EPOCHS_INTERNAL_H
+#define MAREY_ANALYZE_EPOCHS_INTERNAL_H
 
 #include "analyze/walk/internal.h"
 #include "report/internal.h"

@@ -9,10 +9,11 @@
  *   a pool: blocks with start, end, bytes and a stack
  *        |
  *   memory_where.c, memory_peak.c, memory_growth.c   by stack, at the peak, over time, per iteration
- *   memory_report.c, memory_tables.c
+ *   memory_report.c, memory_tables.c, memory_text.c  the report
  *   memory_timeline*.c   a trace's memory over time by category (docs/internals/memory-categories.md)
  *
- * Input: recordings, torch traces, pickles. Output: tables and timelines.
+ * Input: recordings, torch traces, pickles. Output: tables and timelines; present/memory writes files of them. Does not
+ * know the hooks that sampled the allocations.
  */
 #ifndef MAREY_ANALYZE_MEMORY_INTERNAL_H
 #define MAREY_ANALYZE_MEMORY_INTERNAL_H

@@ -8,7 +8,8 @@
  *   operators.c, operators_table.c   rows by name, shapes and stack; the sorted table; the registry entry
  *   operators_text.c     the table in torch's layout
  *
- * Input: a torch trace (import/kineto). Output: a table.
+ * Input: a torch trace (import/kineto). Output: a table. Does not read recordings: they lack shapes and
+ * forward-backward links. Does not know the file's JSON: import/kineto returns rows.
  */
 #ifndef MAREY_ANALYZE_OPERATORS_INTERNAL_H
 #define MAREY_ANALYZE_OPERATORS_INTERNAL_H

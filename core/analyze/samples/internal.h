@@ -9,8 +9,10 @@
  *        |
  *   samples_sums.c      sums by thread, stack and wait --> samples_tables.c, samples_audit.c
  *   samples_slow.c, samples_library.c   samples in slow iterations; by library
+ *   samples_report.c, samples_text.c    the report
  *
- * Input: recordings with samples. Output: tables. analyze/calls makes a call tree of the same samples.
+ * Input: recordings with samples. Output: tables. analyze/calls makes a call tree of the same samples. Does not know
+ * how a stack was read: neither sampler/remote nor sampler/loop.
  */
 #ifndef MAREY_ANALYZE_SAMPLES_INTERNAL_H
 #define MAREY_ANALYZE_SAMPLES_INTERNAL_H

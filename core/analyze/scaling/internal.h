@@ -4,18 +4,17 @@
  *   paths -- scaling_read.c: the files at a path, and the list of runs
  *               scaling_read_recording.c, scaling_read_steps.c: the runs of a recording or of traces
  *               scaling_read_csv.c, scaling_read_measures.c: from rows of a CSV of measurements to runs
- *         -- scaling_series.c: series of points, their speedup
- *         -- scaling_resample.c: medians with intervals
- *         -- scaling_fits.c: Amdahl and USL fits, and forecasts
+ *         -- scaling.c, scaling_series.c: series of points, their speedup
+ *         -- scaling_resample.c: medians with intervals; scaling_fits.c: Amdahl and USL fits, and forecasts
  *         -- scaling_tables.c, scaling_notes.c: the tables of the report
  *
  *   report -- scaling_summary.c: rows of each series; a summary of each
- *          -- scaling_charts.c: charts
- *          -- scaling_write.c: text, Markdown, JSON, a page; tables for people
+ *          -- scaling_charts.c, scaling_write.c: charts, text, Markdown, JSON, a page; tables for people
  *
  * Statistics use logarithms of times. A path that cannot be read becomes a note, and the rest is still read.
  *
- * Input: paths. Output: the tables of a report, text, charts, a page. Memory: about 1 kB per run in addition to its measurements.
+ * Input: paths. Output: a report with charts and a page. Memory: about 1 kB per run in addition to its measurements.
+ * Does not know present/page: its own page is a small file without events.
  */
 #ifndef MAREY_ANALYZE_SCALING_INTERNAL_H
 #define MAREY_ANALYZE_SCALING_INTERNAL_H

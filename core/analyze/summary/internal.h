@@ -7,11 +7,11 @@
  *   summary_order.c              the final order of processes
  *   summary_tables.c, summary_tree.c, iteration_tables.c, gpu_tables.c, rank_*.c, summary_notes.c   tables
  *   stacks.c                     sums by path, for flame graphs and collapsed stacks
- *
  *   summary_report.c             the report "ranges": columns, tables, settings, its entry in the registry
  *   summary_text*.c, summary_json.c   the same as text and as JSON
  *
- * Input: walked processes (walk/). Output: the tables of "ranges".
+ * Input: walked processes (walk/). Output: the tables of "ranges". Does not replay events itself, and does not know the
+ * rules for gaps, depth and unmatched ends, nor any other analysis.
  */
 #ifndef MAREY_ANALYZE_SUMMARY_INTERNAL_H
 #define MAREY_ANALYZE_SUMMARY_INTERNAL_H

@@ -1,16 +1,16 @@
 /*
  * walk: the replay of a process's events.
  *
- *   process_walk.c            one process: its lanes, names, iterations
+ *   process_walk.c            one process: its lanes, names (site_names.c), iterations
  *   lane_walk.c, lane_plain.c its visitor for sums; the fast case
- *   lane_replay.h             the one replay of a lane: rules for names, gaps, unmatched ends, depth
+ *   lane_replay.h, .c         the one replay of a lane: rules for names, gaps, unmatched ends, depth
  *   range_walk.c              open ranges of each thread, for analyses that need single events instead of sums
  *   call_tree.c, pairs.c      paths to nodes; sets of pairs
  *   async_match.c, progress.c, iteration_walk.c, iteration_stats.c, gpu_walk.c   async ranges, steps, GPU activity
  *   series.c, tasks.c, process_runs.c   times per iteration; threads over processes; processes of one run
  *
- * Input: batches of words (read/). Output: sums and callbacks per process. Each process has its own name numbers;
- * code that merges processes maps them. Strings belong to the recordings. Does not know tables or output.
+ * Input: batches of words (read/). Output: sums and callbacks per process. Each process has its own name numbers; code
+ * that merges processes maps them. Strings belong to the recordings. Does not know log files, tables or output.
  */
 #ifndef MAREY_ANALYZE_WALK_INTERNAL_H
 #define MAREY_ANALYZE_WALK_INTERNAL_H

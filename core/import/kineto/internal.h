@@ -7,7 +7,8 @@
  *   torch_*.c          a torch.profiler trace in memory: operators, kernels, allocations with shapes and stacks
  *
  * Input: a file, plain or gzip. Output: events through the sink, or rows of a torch trace: about 100 bytes per event
- * and each different string once, because operators need shapes, stacks and allocations in any order.
+ * and each different string once, because operators need shapes, stacks and allocations in any order. Does not know log
+ * blocks or analyses.
  */
 #ifndef MAREY_IMPORT_KINETO_INTERNAL_H
 #define MAREY_IMPORT_KINETO_INTERNAL_H

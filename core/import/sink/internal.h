@@ -6,8 +6,7 @@
  *   sink_nest.c, sink_blocks.c, sink_write.c   slices to begins and ends, then to blocks of the log
  *   log_store.c                        where the logs go: a directory or temporary files
  *
- * Input: events of a foreign file, in its order. Output: logs that a reader can
- * stream. Does not know foreign formats.
+ * Input: events of a foreign file, in its order. Output: logs that a reader can stream. Does not know foreign formats.
  */
 #ifndef MAREY_IMPORT_SINK_INTERNAL_H
 #define MAREY_IMPORT_SINK_INTERNAL_H

@@ -7,10 +7,10 @@
  *   python_values.c                    marshal, for pstats; pickles, for snapshots of torch's CUDA allocator
  *   text_frames.c, paths.c             frames as sites; the tree of all stacks, laid out in time
  *
- * Such files have no timestamps. Stacks are laid out one after another with equal prefixes side by side, so that each path
- * is one range: its callees first, its self time last.
+ * Such files have no timestamps. Stacks are laid out one after another with equal prefixes side by side, so that each
+ * path is one range: its callees first, its self time last.
  *
- * Input: foreign files. Output: ranges, through the sink.
+ * Input: foreign files. Output: ranges, through the sink. Does not know log blocks, analyses or kineto/.
  */
 #ifndef MAREY_IMPORT_STACKS_INTERNAL_H
 #define MAREY_IMPORT_STACKS_INTERNAL_H

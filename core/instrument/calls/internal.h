@@ -6,7 +6,7 @@
  *   calls.c: profiles, threads, forks, options, the profile that goes into the recording
  *
  * Input: function entries and exits from the Python extension. Output: blocks of the log, written by the flush thread.
- * Independent of Python objects: functions and signatures are numbers with names.
+ * Does not know Python objects or other instruments: functions and signatures are numbers with names.
  *
  * Ownership: only the thread itself uses its stack and hash table, and only it writes its nodes; log writers read them.
  * A node is complete once n_nodes counts it. Its sums are guarded by the thread's sequence number, which is odd while

@@ -6,7 +6,8 @@
  *   gpu_copy.c      copies out of GPU memory on a separate stream
  *   gpu_driver.c    the driver library
  *
- * Input: calls from other instruments. Output: CUDA calls. Without CUDA each function reports that. Records nothing.
+ * Input: calls from other instruments. Output: CUDA calls; without CUDA each function reports that. Does not know
+ * recordings, so it records nothing, and includes no header of CUDA.
  */
 #ifndef MAREY_INSTRUMENT_CUDA_INTERNAL_H
 #define MAREY_INSTRUMENT_CUDA_INTERNAL_H

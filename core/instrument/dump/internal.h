@@ -10,8 +10,9 @@
  *   dump_flight.c   the last steps, kept until a trigger
  *   dump_gpu.c      copies out of GPU memory                 dump_sides.c    a value in separate files
  *
- * Input: tensors as pointers with layout. Output: files (docs/formats/dump.md). marey__dump.lock guards the state,
- * the current step and the queue. A step that was taken from the queue belongs to its writer.
+ * Input: tensors as pointers with layout. Output: files (docs/formats/dump.md). Does not know torch or NumPy, nor the
+ * reader of dumps (tensor/dumpfile). marey__dump.lock guards the state, the current step and the queue. A step that was
+ * taken from the queue belongs to its writer.
  */
 #ifndef MAREY_INSTRUMENT_DUMP_INTERNAL_H
 #define MAREY_INSTRUMENT_DUMP_INTERNAL_H

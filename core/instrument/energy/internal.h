@@ -4,14 +4,14 @@
  *   energy.c          options, start and stop, forks; the thread
  *   energy_times.c    the available sources, and when each is read
  *   energy_lock.c     which process of a machine measures for a recording
- *   energy_gpu.c      one GPU: power, energy, clocks        energy_samples.c  the driver's samples of power, utilization
+ *   energy_gpu.c      one GPU: power, energy, clocks        energy_samples.c  the driver's samples of power and load
  *   energy_count.c    an energy counter that may wrap, restart or stop moving
  *   powercap.c        the kernel's RAPL counters            nvml.c            NVIDIA's library, opened at run time
  *   visible.c         which GPUs CUDA_VISIBLE_DEVICES names
  *
- * Input: counters of the machine. Output: counter records on a separate lane. The thread does everything that may be
- * slow. The program waits for it only at stop, for the last reading, and at fork, for a call in progress; both with a
- * time limit.
+ * Input: counters of the machine. Output: counter records on a separate lane. Does not know ranges, epochs or joules
+ * per step: analyze/energy joins them. The thread does everything that may be slow; the program waits for it only at
+ * stop, for the last reading, and at fork, for a call in progress, both with a time limit.
  */
 #ifndef MAREY_INSTRUMENT_ENERGY_INTERNAL_H
 #define MAREY_INSTRUMENT_ENERGY_INTERNAL_H

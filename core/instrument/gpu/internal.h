@@ -9,8 +9,8 @@
  *   gpu_cost.c                           the cost of tracing per call, from a calibration
  *   cupti_library.c                      CUPTI, opened at run time; layouts of its records are in this header
  *
- * Input: CUPTI's records and callbacks. Output: events of the recording. CUPTI takes our ticks as its clock, so
- * both sides share one time.
+ * Input: CUPTI's records and callbacks. Output: events of the recording. CUPTI takes our ticks as its clock, so both
+ * sides share one time. Does not know which kernel belongs to which range: analyses join them by correlation id.
  *
  * Locks, outermost first: gpu.turn (the owner of CUPTI) > gpu.lock (the requested state) > work.lock (decoding) > those
  * of the recording. CUPTI's threads may take these locks while we call CUPTI, so we hold none of them then.

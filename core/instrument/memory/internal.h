@@ -6,15 +6,14 @@
  *                 '------ memory_places.c: the Python stack
  *   memory.c: options, start and stop, forks       memory_resident.c: /proc       memory_cost.c: cost of a hook
  *
- * Input: malloc, free and Python's allocations, from libmarey-memory.so and the extension. Output: records. malloc may
- * be called while any lock is held, so a hook does not touch the recording: it adds an entry to a queue, and the flush
- * thread turns entries into records ten times a second. kill -9 loses the entries that are still in the queue.
+ * Input: malloc, free and Python's allocations, from libmarey-memory.so and the extension. Output: records. Does not
+ * know the allocator that calls it, nor Python objects. malloc may be called while any lock is held, so a hook does not
+ * touch the recording: it adds an entry to a queue, and the flush thread turns entries into records ten times a second.
+ * kill -9 loses the entries that are still in the queue. All memory of this folder is mapped with MADV_WIPEONFORK.
  *
  * A block of s bytes is sampled with probability 1 - exp(-s / interval), as if each byte were chosen independently, and
  * counts as its size divided by that probability: sums are unbiased. Above MAREY__MEMORY_RATE samples per second, or
  * when sampling takes 1 % of the time, the interval doubles unless the user set it; each sample carries its own.
- *
- * All memory of this folder is mapped with MADV_WIPEONFORK.
  */
 #ifndef MAREY_INSTRUMENT_MEMORY_INTERNAL_H
 #define MAREY_INSTRUMENT_MEMORY_INTERNAL_H

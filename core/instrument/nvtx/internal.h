@@ -5,7 +5,8 @@
  * range, and only if there is a sign of one (NVTX_INJECTION64_PATH, a preloaded library): without a tool, NVTX would
  * disable itself permanently.
  *
- * Input: ranges and marks. Output: NVTX calls. Independent of the recording.
+ * Input: ranges and marks. Output: NVTX calls, also while nothing is recorded. Does not know lanes or log files: of
+ * record/ it uses only the names of ids.
  */
 #ifndef MAREY_INSTRUMENT_NVTX_INTERNAL_H
 #define MAREY_INSTRUMENT_NVTX_INTERNAL_H

@@ -6,7 +6,7 @@
  *   communication.c   what a collective sends
  *
  * Input: calls of the program. Output: words and records of the calling thread's lane. A recording without checks and
- * without an NVTX tool takes the fast path in marey_begin_on().
+ * without an NVTX tool takes the fast path in marey_begin_on(). Does not know durations: readers subtract timestamps.
  */
 #ifndef MAREY_INSTRUMENT_RANGE_INTERNAL_H
 #define MAREY_INSTRUMENT_RANGE_INTERNAL_H

@@ -4,8 +4,8 @@
  *   id --cells[id]--> cell (one name on one thread)  --slot-->  slot (one name)
  *                     start, sums, sketch                       sums of ended threads, per iteration, series
  *
- * A cell is written by its thread with relaxed stores and no lock. Ending an iteration, or a table, adds up the cells of
- * each slot under the lock; sums only grow, so an iteration's time is their growth. Everything beyond the plain case
+ * A cell is written by its thread with relaxed stores and no lock. Ending an iteration, or a table, adds up the cells
+ * of each slot under the lock; sums only grow, so an iteration's time is their growth. Everything beyond the plain case
  * (warm-up, a recording, the GPU, CPU usage, the other clock) is a bit in the cell's `mode`, so the fast path tests one
  * word.
  *
@@ -17,8 +17,9 @@
  *   stopwatch_stats.c, stopwatch_tables.c, stopwatch_print.c   results
  *   stopwatch_merge.c                             results as bytes, merged over processes
  *
- * Input: start and stop. Output: tables, the printed report, range words while a recording is open. The lock is taken
- * without other locks, and nothing is recorded, interned or printed under it.
+ * Input: start and stop. Output: tables, the printed report, range words while a recording is open. Does not know log
+ * files or analyses: its results exist without a recording. The lock is taken without other locks, and nothing is
+ * recorded, interned or printed under it.
  */
 #ifndef MAREY_INSTRUMENT_STOPWATCH_INTERNAL_H
 #define MAREY_INSTRUMENT_STOPWATCH_INTERNAL_H

@@ -1,12 +1,13 @@
 /*
  * draw: tables and charts as text, CSV, JSON, Markdown, HTML and SVG.
  *
- *   text.c                    a table for a terminal; colors; notes
+ *   text.c, function_table.c  a table for a terminal; colors; notes; tables of functions
  *   csv.c, json.c, markup.c   the other formats (markup: XML, HTML, Markdown); one escape function each
  *   chart*.c                  SVG charts with title, axes, units, legend and a description for screen readers
  *   out.c                     buffered output with a writer thread, numbers as text without printf
  *
- * Input: marey_table. Output: bytes. Does not know analyses. The buffer or the stream records out of memory.
+ * Input: marey_table. Output: bytes. Does not know recordings or analyses: a table is names, types and units. The
+ * buffer or the stream records out of memory.
  */
 #ifndef MAREY_PRESENT_DRAW_INTERNAL_H
 #define MAREY_PRESENT_DRAW_INTERNAL_H

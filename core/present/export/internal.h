@@ -1,17 +1,20 @@
 /*
  * export: events of recordings in the formats of other tools.
  *
+ *   export.c           marey_export: the registry of formats; events, calls or samples?
+ *   calls_as_ranges.c, samples_as_ranges.c   calls and samples laid out as ranges, for formats of events
+ *        |
  *   each process -- export_events.c, export_reader.c: batches in order --> export_walk.h: the stack
  *                                                                               |
- *             write(2) <-- draw/out.c <-- chrome, csv, kineto, perfetto/, sqlite/, stacks/
+ *             write(2) <-- draw/out.c <-- chrome*.c, kineto.c, *_csv.c, perfetto/, sqlite/, stacks/
  *
  *   export_details.c   payloads and arguments
  *
- * A format is one struct marey__export_format of functions. Its batch function walks the words with export_walk.h, which
- * is inlined into it.
+ * A format is one struct marey__export_format of functions. Its batch function walks the words with export_walk.h,
+ * which is inlined into it.
  *
- * Input: recordings. Output: one file. Formats stream: memory does not grow with events. The list of formats is in
- * present/export.c.
+ * Input: recordings. Output: one file. Formats stream: memory does not grow with events. Knows formats in subfolders
+ * only by their symbols in MAREY__EXPORT_FORMATS; does not know the page.
  */
 #ifndef MAREY_PRESENT_EXPORT_INTERNAL_H
 #define MAREY_PRESENT_EXPORT_INTERNAL_H

@@ -5,7 +5,8 @@
  *   memory_page_out.c       the page
  *   memory_snapshot_out.c   the allocator's snapshot, a pickle; memory_arenas.c assigns blocks to segments
  *
- * Input: a timeline of analyze/memory. Output: whole files into a descriptor that stays open.
+ * Input: a timeline of analyze/memory. Output: whole files into a descriptor that stays open. Does not know traces or
+ * categories: analyze/memory has assigned them.
  */
 #ifndef MAREY_PRESENT_MEMORY_INTERNAL_H
 #define MAREY_PRESENT_MEMORY_INTERNAL_H

@@ -7,11 +7,13 @@
  *                           page_pack.c (threads: columns, planes, deflate, base64) --> write(2)
  *   tables --------------> page_index.c (one JSON of tables, processes, tracks)     --> write(2)
  *
- *   page_heat.c   rank x step         page_rows.c   rows, short ranges merged      page_tree.c   call trees
+ *   page.c        the file                page_heat.c   rank x step         page_rows.c   rows, short ranges merged
+ *   page_tree.c   call trees              page_json.c   values, tables      page_compare.c   the page of a comparison
  *   page_reports.c, page_calls.c   data of single views
  *
- * Input: recordings. Output: a file. Sections of compressed events are written while the walk goes on, so memory
- * does not grow with events; the index comes last. viewer/ draws the page.
+ * Input: recordings. Output: a file. Sections of compressed events are written while the walk goes on, so memory does
+ * not grow with events; the index comes last. viewer/ draws the page. Does not know how a view looks, nor the analyses
+ * whose tables are only shown: those come from the registry.
  */
 #ifndef MAREY_PRESENT_PAGE_INTERNAL_H
 #define MAREY_PRESENT_PAGE_INTERNAL_H

@@ -1,11 +1,11 @@
 /*
- * text: reports as text for a terminal, and as JSON.
+ * text: the stacks of running processes (`marey stacks`) as text for a terminal, and as JSON.
  *
- *   stacks_*_out.c, stack_groups.c   `marey stacks`
+ *   stack_groups.c        threads grouped by equal stacks
+ *   stacks_text_out.c, stacks_json_out.c   the groups
  *
- * Tables are drawn by present/draw. Registered analyses (report/registry.c) have their text in their own folder.
- *
- * Input: reports of analyze/. Output: text or JSON on a stream.
+ * Input: stacks read once by sampler/loop. Output: text or JSON on a stream. Does not know recordings or analyses:
+ * those of the registry have their text in their own folder.
  */
 #ifndef MAREY_PRESENT_TEXT_INTERNAL_H
 #define MAREY_PRESENT_TEXT_INTERNAL_H

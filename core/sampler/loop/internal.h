@@ -2,20 +2,20 @@
  * loop: the sampling loop: when to sample, which processes, and what is cached between rounds.
  *
  *   sampler.c            options, life of the loop, counts              <marey/sampler.h>
- *     sampler_loop.c       when: intervals, sleeping, missed rounds
+ *     sampler_loop.c, sampler_context.c   when: intervals, missed rounds; state of one thread
  *     sampler_family.c     which: processes, children, launchers, exec
  *       target*.c            one process: interpreters, threads, frames to the number of a stack, native frames
  *       target_program.c     one process without Python: native stacks of its threads
  *       thread_state.c       on a CPU or waiting, and for what, from /proc
  *       thread_stop.c        stops one thread for exact samples
  *     system_counters.c    counters of the whole tree: contention, faults, I/O
- *     system_counters.c    counters of the whole tree: contention, faults, I/O
  *   stacks_read.c        all threads of many processes once
  *   live*.c              counts for `marey top`
  *
  * Input: pids. Output: samples in a store. Only this folder stops threads, and it resumes each one. A thread that has
  * not run since its last sample, as the kernel's switch count shows, has the same stack, so it is neither read nor
- * stopped. The cost of a round is proportional to the number of threads that ran.
+ * stopped. The cost of a round is proportional to the number of threads that ran. Does not know the layouts of
+ * interpreters (remote/), the rules of unwinding (unwind/), or analyses.
  */
 #ifndef MAREY_SAMPLER_LOOP_INTERNAL_H
 #define MAREY_SAMPLER_LOOP_INTERNAL_H

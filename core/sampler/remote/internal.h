@@ -8,7 +8,8 @@
  *   permission.c                                        why a process may not be read
  *
  * Input: memory of another process; pointers and lengths are untrusted and checked, and invalid data count as unknown.
- * Output: frames. One struct marey__remote is used by one thread at a time.
+ * Output: frames. One struct marey__remote is used by one thread at a time. Does not know when it is called, nor where
+ * frames are stored; includes no header of Python, so one build reads all versions.
  */
 #ifndef MAREY_SAMPLER_REMOTE_INTERNAL_H
 #define MAREY_SAMPLER_REMOTE_INTERNAL_H

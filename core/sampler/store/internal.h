@@ -2,11 +2,11 @@
  * store: samples of other processes in memory, and their log.
  *
  *   sampler --> samples.c: each item once, by number; a tree of stacks --> samples_log.c: SAMPLES blocks
- *                                ^
+ *                                ^                                         counters_log.c: COUNTER records
  *               analyze/samples: definitions of all samplers' logs of a recording, merged
  *
- * Input: frames, threads, states. Output: blocks of the log. Used by one thread at a time. <marey/samples.h>
- * describes the contents.
+ * Input: frames, threads, states. Output: blocks of the log. Used by one thread at a time. <marey/samples.h> describes
+ * the contents. Does not know where frames come from: the sampler and readers of logs use the same functions.
  */
 #ifndef MAREY_SAMPLER_STORE_INTERNAL_H
 #define MAREY_SAMPLER_STORE_INTERNAL_H

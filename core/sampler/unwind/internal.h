@@ -12,10 +12,10 @@
  *   cfi_rules.c (cfi_dw.c, cfi_missing.c)   call frame information from .eh_frame by libdw, kept as compact rules
  *   unwind_stack.c, unwind_prologue.c       registers and a stack to frames; frame pointers and prologues without CFI
  *   unwind_names.c, unwind_debug.c, unwind_roles.c   addresses to names; CPython's own functions
- *   wait_reason.c                           why the kernel holds a thread
+ *   unwind_merge.c, wait_reason.c           native and Python frames in one list; why the kernel holds a thread
  *
  * Input: registers, a copied stack, program files; all untrusted. Output: frames. Nothing here stops, resumes or writes
- * to a process. Objects belong to one thread at a time.
+ * to a process. Objects belong to one thread at a time. Does not know the sampling loop or the store.
  */
 #ifndef MAREY_SAMPLER_UNWIND_INTERNAL_H
 #define MAREY_SAMPLER_UNWIND_INTERNAL_H

@@ -7,7 +7,7 @@
  *   manifest_write.c              the lines of a manifest
  *
  * Input: names and tensors. Output: bytes appended to a marey__buf, whose `failed` reports out of memory. Opens no
- * files, has no state; any thread.
+ * files, has no state; any thread. Does not know steps, queues or who writes the bytes.
  */
 #ifndef MAREY_TENSOR_CONTAINER_INTERNAL_H
 #define MAREY_TENSOR_CONTAINER_INTERNAL_H

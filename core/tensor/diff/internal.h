@@ -1,17 +1,19 @@
 /*
  * diff: the values of two dumps, pair by pair.
  *
- *   diff_files.c   steps of two dumps that belong together; ranks merged (diff_merge.c) --+
- *   diff_pending.c values not yet written by the dumper -----------------------------------------+
- *                                                                                          v
+ *   diff.c, diff_report.c   creating and closing a diff; the entry of the registry: settings --> options
+ *   diff_files.c   steps of two dumps that belong together; ranks merged (diff_merge.c)
+ *   diff_pending.c, diff_images.c   values and images not yet written by the dumper
+ *        |
+ *   diff_run.c     two steps, in several threads
  *   diff_align.c   values of two steps that belong together --> pairs
- *   diff_pair.c   a pair --> a result: by digest, data, statistics (diff_kept.c) or value (diff_values.c)
+ *   diff_pair.c    a pair --> a result: digest, data (diff_data.c), statistics (diff_kept.c) or value (diff_values.c)
+ *   diff_errors.c  the elements that differ most
  *   diff_order.c   results in order of execution; the first difference; operations that introduce differences
  *   diff_tables.c  results --> tables; diff_text.c: text and JSON
- *   diff_report.c  the entry of the registry: settings --> options
  *
  * Input: values lent by <marey/dumpfile.h>. Output: results and tables. Results own no memory: their strings are in the
- * diff's arena.
+ * diff's arena. Does not know file formats of dumps, or recordings.
  */
 #ifndef MAREY_TENSOR_DIFF_INTERNAL_H
 #define MAREY_TENSOR_DIFF_INTERNAL_H

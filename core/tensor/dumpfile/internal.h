@@ -6,9 +6,10 @@
  *   manifest_read.c, tree_read.c   manifests and trees
  *   value_read.c, safetensors_read.c, npy_read.c   the numbers of a value
  *   json_numbers.c            nested lists of numbers as a tensor
+ *   tensor_out.c              one tensor to a stream, in a format of other tools
  *   file_map.c                files in memory, parts of large ones
  *
- * Input: untrusted files. Output: values.
+ * Input: untrusted files. Output: values. Does not know the program that wrote a dump, nor comparisons.
  */
 #ifndef MAREY_TENSOR_DUMPFILE_INTERNAL_H
 #define MAREY_TENSOR_DUMPFILE_INTERNAL_H

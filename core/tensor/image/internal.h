@@ -5,7 +5,7 @@
  *   draw.c                      boxes, points and masks
  *   png_write.c, png_read.c     files                  image_list.c   images, color maps, differences
  *
- * Input: tensors, PNG files. Output: images, PNG files. Independent of dumps.
+ * Input: tensors, PNG files. Output: images, PNG files. Does not know dumps.
  */
 #ifndef MAREY_TENSOR_IMAGE_INTERNAL_H
 #define MAREY_TENSOR_IMAGE_INTERNAL_H

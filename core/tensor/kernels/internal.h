@@ -6,12 +6,13 @@
  *   tensor_layout.c, tensor_formats.c, tensor_element.c, tensor_dtype.c   memory to numbers
  *   tensor_stats.c, tensor_digest.c, tensor_compare.c, compare_*.c        what is computed
  *   kernels_plain.c, kernels_avx2.c, kernels_avx512.c, tensor_dispatch.c  the inner loops, chosen at run time
+ *   number_small.c                                                        text of floats of 16 bits and fewer
  *
  * Everything works on blocks of MAREY__BLOCK_PARTS numbers in row-major order. A block of a row-major tensor is read in
  * place, otherwise gathered onto the stack. An element has one or two parts: complex numbers, and bytes with two
  * numbers.
  *
- * Input: pointers with a layout. Output: numbers. Independent of frameworks.
+ * Input: pointers with a layout. Output: numbers. Does not know frameworks, GPUs or files.
  */
 #ifndef MAREY_TENSOR_KERNELS_INTERNAL_H
 #define MAREY_TENSOR_KERNELS_INTERNAL_H

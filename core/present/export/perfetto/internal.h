@@ -6,10 +6,11 @@
  *   perfetto_tracks.c    packets, clocks, tracks, interned names
  *   perfetto_tar.c, tar.c   one trace per process in an archive
  *
- * Input: events through present/export. Output: a file. perfetto_proto.h has the field numbers.
+ * Input: events through present/export. Output: a file. perfetto_proto.h has the field numbers. Does not know log files
+ * or other formats.
  */
-#ifndef MAREY_PERFETTO_INTERNAL_H
-#define MAREY_PERFETTO_INTERNAL_H
+#ifndef MAREY_PRESENT_EXPORT_PERFETTO_INTERNAL_H
+#define MAREY_PRESENT_EXPORT_PERFETTO_INTERNAL_H
 
 #include "present/export/export_walk.h"
 #include "present/export/perfetto/perfetto_proto.h"

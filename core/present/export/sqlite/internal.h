@@ -8,7 +8,7 @@
  *   sqlite_file.c     a file descriptor as SQLite's file          sqlite_missing.c   builds without SQLite
  *
  * Input: events through present/export. Output: a file. Memory: the library's cache, one window of rows, sites and
- * threads.
+ * threads. Does not know log files or other formats.
  */
 #ifndef MAREY_PRESENT_EXPORT_SQLITE_INTERNAL_H
 #define MAREY_PRESENT_EXPORT_SQLITE_INTERNAL_H

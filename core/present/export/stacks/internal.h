@@ -6,8 +6,8 @@
  *   pstats_out.c, callgrind.c, function_rows.c   calls with callers
  *   torch_stacks_out.c                           torch's stacks
  *
- * Input: recordings, trees of analyze/calls, sums of analyze/summary. Output: one file through draw/out.c. Memory grows
- * with paths, not with events. Does not know perfetto/ and sqlite/, and no folder includes this one.
+ * Input: events through present/export, sums of analyze/summary, trees of analyze/calls and analyze/samples. Output:
+ * one file. Memory grows with paths, not with events. Does not know log files or the formats in other folders.
  */
 #ifndef MAREY_PRESENT_EXPORT_STACKS_INTERNAL_H
 #define MAREY_PRESENT_EXPORT_STACKS_INTERNAL_H
