@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,3 +85,18 @@ def test_a_short_program_keeps_its_exit_status(marey: Callable[..., Finished], b
     done = marey("run", "-o", "short.marey", bare, "hot", 0.05)
     assert done.returncode == 7
     assert "next:" in done.stderr or "recorded to" in done.stderr
+
+
+def test_an_unfinished_recording_has_a_diagnosis(marey: Callable[..., Finished], start, bare: Path) -> None:
+    running = start("run", "-o", "now.marey", bare, "hot", 8)
+    found: list[dict] = []
+    for _ in range(14):
+        time.sleep(0.5)
+        done = marey("report", "now.marey", "--json")
+        found = json.loads(done.stdout).get("diagnosis", {}).get("findings", []) if done.returncode == 0 else []
+        if found:
+            break
+    assert running.poll() is None
+    assert found[0]["id"] == "hot-function"
+    running.terminate()
+    running.communicate()
