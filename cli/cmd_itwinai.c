@@ -3,36 +3,18 @@
  */
 #include "lib/cli.h"
 
-/* Python has the options. */
-static int run_in_python(const char *command, char **args)
-{
-    struct cli_words words = {0};
-    cli_add_word(&words, "%s", command);
-    for (; *args != NULL; args++)
-        cli_add_word(&words, "%s", *args);
-    return cli_python(&words, 0, NULL, stdout);
-}
-
 /* ---- generate-scalability-report ---- */
-
-static int generate_scalability_report(int n_args, char **args)
-{
-    (void)n_args;
-    return run_in_python("generate-scalability-report", args);
-}
 
 const struct cli_command cli_command_generate_scalability_report = {
     .name = "generate-scalability-report",
     .usage = "[OPTIONS]",
     .brief = "itwinai's tables and plots of an MLflow store",
     .about =
-        "Prints itwinai's tables and writes its plots, of runs in an MLflow store. First epochs "
-        "are\n"
-        "left out, repeats are not added up, each strategy has its own baseline, and a report\n"
-        "without data is an error. Runs in Python: $MAREY_PYTHON, else python3 on the PATH; "
-        "MLflow\n"
-        "stores need mlflow there. 'marey scale --mlflow URI' reads the same runs and reports "
-        "more.",
+        "Prints itwinai's tables and writes its plots, of runs in an MLflow store. First epochs\n"
+        "are left out, repeats are not added up, each strategy has its own baseline. A report\n"
+        "without data is an error. Runs in Python ($MAREY_PYTHON, else python3 on the PATH), "
+        "which\n"
+        "needs mlflow for stores. 'marey scale --mlflow URI' reads the same runs, reports more.",
     .examples =
         "  marey generate-scalability-report --experiment-name scaling\n"
         "  marey generate-scalability-report --tracking-uri sqlite:///mlflow.db --run-names a,b\n"
@@ -40,16 +22,9 @@ const struct cli_command cli_command_generate_scalability_report = {
     .exits = "0 fine, 2 wrong usage or input, or nothing to report.",
     .is_itwinai_command = true,
     .is_in_python = true,
-    .run = generate_scalability_report,
 };
 
 /* ---- generate-py-spy-report ---- */
-
-static int generate_py_spy_report(int n_args, char **args)
-{
-    (void)n_args;
-    return run_in_python("generate-py-spy-report", args);
-}
 
 const struct cli_command cli_command_generate_py_spy_report = {
     .name = "generate-py-spy-report",
@@ -66,7 +41,6 @@ const struct cli_command cli_command_generate_py_spy_report = {
                 "  marey generate-py-spy-report --file train.raw --by function",
     .is_itwinai_command = true,
     .is_in_python = true,
-    .run = generate_py_spy_report,
 };
 
 /* ---- generate-flamegraph ---- */

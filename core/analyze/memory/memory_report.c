@@ -209,17 +209,12 @@ static const struct marey_setting settings[] = {
     {"limit", MAREY_SETTING_COUNT, "N", "stacks of each pool (default: 20)"},
 };
 
-static const struct marey__page_table page_tables[] = {{"stacks", NULL},
-                                                       {"pools", NULL},
-                                                       {"phases", NULL},
-                                                       {"categories", NULL},
-                                                       {"modules", NULL},
-                                                       {"growth", NULL},
-                                                       {"fragmentation", NULL},
-                                                       {"resident", NULL},
-                                                       {"live", NULL},
-                                                       {"notes", NULL},
-                                                       {0}};
+static const struct marey__page_table page_tables[] = {
+    {"stacks", NULL},        {"pools", NULL},    {"phases", NULL},
+    {"categories", NULL},    {"modules", NULL},  {"growth", NULL},
+    {"fragmentation", NULL}, {"resident", NULL}, {"live", NULL},
+    {"notes", NULL},         {NULL, NULL},
+};
 
 const struct marey__analysis marey__analysis_memory = {
     .about =

@@ -55,6 +55,7 @@ enum {
     MAREY__PAGE_TABLE_ROWS = 20000,
     MAREY__PAGE_MANY = 64,   /* processes; with more, the timeline shows only some */
     MAREY__PAGE_CHOSEN = 16, /* namely this many */
+    MAREY__PAGE_TREES = 2,
 };
 
 /* Successive short ranges, to be drawn as one. */
@@ -194,8 +195,7 @@ struct marey__page {
     bool has_many; /* too many of them, so the timeline shows only some */
     uint32_t chosen[MAREY__PAGE_CHOSEN];
     size_t n_chosen;
-    struct marey__calls *calls;   /* NULL: none */
-    struct marey__calls *samples; /* NULL: none */
+    struct marey__calls *trees[MAREY__PAGE_TREES]; /* of calls, of samples; NULL: none */
 };
 
 /* ---- page_reports.c ---- */
@@ -207,13 +207,10 @@ void marey__page_put_reports(const struct marey__page *page, bool as_lists, stru
 
 /* ---- page_calls.c ---- */
 
-/* Read the calls, if there are any, and write their nodes; then the names, as another list of the index. */
-MAREY_WARN_UNUSED marey_status marey__page_profile(struct marey__page *page);
-void marey__page_put_calls(const struct marey__page *page, struct marey__buf *json);
-/* The same for samples. */
-MAREY_WARN_UNUSED marey_status marey__page_sample(struct marey__page *page);
-void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json);
-void marey__page_free_calls(struct marey__page *page);
+/* Read calls and samples, if there are any, and write their nodes; then names, as other lists of the index. */
+MAREY_WARN_UNUSED marey_status marey__page_read_trees(struct marey__page *page);
+void marey__page_put_trees(const struct marey__page *page, struct marey__buf *json);
+void marey__page_free_trees(struct marey__page *page);
 
 /* ---- page_tracks.c ---- */
 

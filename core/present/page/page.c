@@ -189,8 +189,7 @@ static marey_status put_data(struct marey__page *page)
     MAREY_TRY(walk_others(page));
     MAREY_TRY(marey__page_packer_stop(page->packer));
     MAREY_TRY(marey__page_make_reports(page));
-    MAREY_TRY(marey__page_profile(page));
-    MAREY_TRY(marey__page_sample(page));
+    MAREY_TRY(marey__page_read_trees(page));
     MAREY_TRY(put_texts(page));
     MAREY_TRY(marey__page_put_heat_block(page));
     MAREY_TRY(put_json(page, "names", marey__page_names));
@@ -245,7 +244,7 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     marey_report_destroy(page.summary);
     for (size_t i = 0; i < MAREY__MAX_ANALYSES; i++)
         marey_report_destroy(page.reports[i]);
-    marey__page_free_calls(&page);
+    marey__page_free_trees(&page);
     marey__heat_destroy(page.heat);
     marey__buf_fini(&page.heat_index);
     return status;

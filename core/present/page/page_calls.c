@@ -157,56 +157,46 @@ static void put_profile(struct marey__buf *json, const struct marey__calls *call
     marey__page_close(json, "},");
 }
 
-/* ---- the report page ---- */
+/* ---- the report page: a tree of calls, and one of samples, which count as by default ---- */
 
-marey_status marey__page_profile(struct marey__page *page)
+static const struct {
+    const char *key, *block;
+} trees[MAREY__PAGE_TREES] = {{"calls", "calls-0"}, {"sample_calls", "samples-0"}};
+
+marey_status marey__page_read_trees(struct marey__page *page)
 {
-    if (!marey__calls_are_there(page->recordings, page->n_recordings))
-        return MAREY_OK;
-    page->calls = marey__calloc(1, sizeof *page->calls);
-    MAREY__TRY_MEMORY(page->calls != NULL);
-    MAREY_TRY(marey__calls_read(page->calls, page->recordings, page->n_recordings));
-    return put_block(page->packer, page->calls, 0);
+    marey_recording *const *const list = page->recordings;
+    const size_t n = page->n_recordings;
+    const bool are_there[] = {marey__calls_are_there(list, n), marey__samples_are_there(list, n)};
+    for (size_t i = 0; i < MAREY__PAGE_TREES; i++) {
+        if (!are_there[i])
+            continue;
+        struct marey__calls *const tree = page->trees[i] = marey__calloc(1, sizeof *tree);
+        MAREY__TRY_MEMORY(tree != NULL);
+        MAREY_TRY(i == 0 ? marey__calls_read(tree, list, n)
+                         : marey__calls_read_samples(tree, list, n, NULL, false));
+        MAREY_TRY(put_tree(page->packer, tree, trees[i].block));
+    }
+    return MAREY_OK;
 }
 
-void marey__page_put_calls(const struct marey__page *page, struct marey__buf *json)
+void marey__page_put_trees(const struct marey__page *page, struct marey__buf *json)
 {
-    if (page->calls == NULL)
-        return;
-    marey__page_open(json, "calls", "[");
-    put_profile(json, page->calls, page->summary->title);
-    marey__page_close(json, "],");
+    for (size_t i = 0; i < MAREY__PAGE_TREES; i++) {
+        if (page->trees[i] == NULL)
+            continue;
+        marey__page_open(json, trees[i].key, "[");
+        put_profile(json, page->trees[i], page->summary->title);
+        marey__page_close(json, "],");
+    }
 }
 
-/* ---- samples on the report page: a tree, drawn as calls are. Samples count as by default. ---- */
-
-marey_status marey__page_sample(struct marey__page *page)
+void marey__page_free_trees(struct marey__page *page)
 {
-    if (!marey__samples_are_there(page->recordings, page->n_recordings))
-        return MAREY_OK;
-    page->samples = marey__calloc(1, sizeof *page->samples);
-    MAREY__TRY_MEMORY(page->samples != NULL);
-    MAREY_TRY(marey__calls_read_samples(page->samples, page->recordings, page->n_recordings, NULL,
-                                        false));
-    return put_tree(page->packer, page->samples, "samples-0");
-}
-
-void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json)
-{
-    if (page->samples == NULL)
-        return;
-    marey__page_open(json, "sample_calls", "[");
-    put_profile(json, page->samples, page->summary->title);
-    marey__page_close(json, "],");
-}
-
-void marey__page_free_calls(struct marey__page *page)
-{
-    struct marey__calls *const both[] = {page->calls, page->samples};
-    for (size_t i = 0; i < MAREY__COUNT_OF(both); i++) {
-        if (both[i] != NULL)
-            marey__calls_fini(both[i]);
-        marey__free(both[i]);
+    for (size_t i = 0; i < MAREY__PAGE_TREES; i++) {
+        if (page->trees[i] != NULL)
+            marey__calls_fini(page->trees[i]);
+        marey__free(page->trees[i]);
     }
 }
 

@@ -197,8 +197,7 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
     marey__page_put_reports(page, false, json);
     marey__page_close(json, "],");
     marey__page_put_reports(page, true, json);
-    marey__page_put_calls(page, json);
-    marey__page_put_samples(page, json);
+    marey__page_put_trees(page, json);
     marey__page_put_heat(page, json);
     put_processes(json, page);
     put_tracks(json, page);
