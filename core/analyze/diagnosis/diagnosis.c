@@ -8,11 +8,11 @@
 
 /* An id that another one explains comes after it. */
 static marey__finding_rule *const rules[] = {
-    marey__find_cpu_oversubscribed, marey__find_input_bound,
-    marey__find_sync_bound,         marey__find_host_bound,
-    marey__find_slow_steps,         marey__find_gc_pauses,
-    marey__find_hot_function,       marey__find_hot_native,
-    marey__find_lock_contention,    marey__find_io_bound};
+    marey__find_cpu_oversubscribed, marey__find_input_bound,      marey__find_sync_bound,
+    marey__find_host_bound,         marey__find_recompilation,    marey__find_logging_in_step,
+    marey__find_gil_contention,     marey__find_slow_steps,       marey__find_gc_pauses,
+    marey__find_hot_function,       marey__find_hot_native,       marey__find_lock_contention,
+    marey__find_io_bound,           marey__find_startup_dominates};
 
 /* ---- findings ---- */
 
@@ -74,8 +74,10 @@ static void ask_rules(struct marey__diagnosis *d)
         struct marey__finding finding = {.is.share = -1};
         for (size_t k = 0; k < MAREY__MAX_CAUSES; k++)
             finding.because[k].share = -1;
-        if (rules[i](d, &finding) && is_worth_it(&finding))
-            add_finding(d, &finding);
+        if (!rules[i](d, &finding) || !is_worth_it(&finding))
+            continue;
+        add_finding(d, &finding);
+        d->facts.claimed |= finding.claims;
     }
 }
 

@@ -28,6 +28,69 @@ bool marey__facts_is_users(const struct marey_samples_function *f)
            strstr(f->file, "/lib/python") == NULL && !is_installed(f);
 }
 
+/* ---- flags ---- */
+
+/* "log", "log_metrics", "on_log", a method of a "...Logger"; but not "log_prob". */
+static bool is_named_logging(const char *name)
+{
+    static const char *const objects[] = {"all",   "batch", "epoch", "event", "grad",   "hist",
+                                          "imag",  "info",  "loss",  "memo",  "messag", "metric",
+                                          "param", "progr", "resul", "scala", "stat",   "step",
+                                          "summa", "train", "value", "weigh"};
+    const char *const dot = strrchr(name, '.'), *last = dot != NULL ? dot + 1 : name;
+    last += strspn(last, "_");
+    const size_t len = strlen(last);
+    if (strstr(name, "Logger.") != NULL || strcmp(last, "log") == 0 ||
+        (len > 4 && strcmp(last + len - 4, "_log") == 0))
+        return true;
+    for (size_t i = 0; strncmp(last, "log_", 4) == 0 && i < MAREY__COUNT_OF(objects); i++)
+        if (strncmp(last + 4, objects[i], strlen(objects[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Progress bars and loggers that run other code around them do not count for it: a frame of the user's ends that. */
+static uint8_t flags_of(const struct marey_samples_function *f, uint8_t around)
+{
+    enum { IN_LIBRARY = 128 };
+    static const char *const libraries[] = {"/logging/__init__.py",
+                                            "/logging/handlers.py",
+                                            "/tqdm/",
+                                            "/tensorboard/",
+                                            "/tensorboardX/",
+                                            "/loguru/",
+                                            "/rich/"};
+    uint8_t flags = around;
+    if (strstr(f->file, "/torch/_dynamo/convert_frame.py") != NULL)
+        flags |= MAREY__FACT_COMPILES;
+    if (marey__facts_is_users(f)) {
+        if ((flags & IN_LIBRARY) != 0)
+            flags &= (uint8_t) ~(IN_LIBRARY | MAREY__FACT_LOGS);
+        flags |= is_named_logging(f->name) ? MAREY__FACT_LOGS : 0;
+    }
+    for (size_t i = 0; (flags & MAREY__FACT_LOGS) == 0 && i < MAREY__COUNT_OF(libraries); i++)
+        if (strstr(f->file, libraries[i]) != NULL)
+            flags |= IN_LIBRARY | MAREY__FACT_LOGS;
+    return flags;
+}
+
+bool marey__facts_flag_stacks(struct marey__facts *facts)
+{
+    const marey_samples *const samples = facts->set.samples;
+    facts->stack_flags = marey__calloc((size_t)facts->n_stacks + 1, 1);
+    /* A stack comes after that of its caller. */
+    for (uint32_t i = 1; facts->stack_flags != NULL && i <= facts->n_stacks; i++) {
+        const struct marey_samples_stack stack = marey_samples_get_stack(samples, i);
+        facts->stack_flags[i] =
+            flags_of(marey_samples_get_function(
+                         samples, marey_samples_get_location(samples, stack.location).function),
+                     facts->stack_flags[stack.parent]);
+    }
+    return facts->stack_flags != NULL;
+}
+
+/* ---- places ---- */
+
 struct place_search {
     const struct marey__facts *facts;
     bool is_loading;         /* frames around the innermost one of torch's loader are left out */
@@ -143,22 +206,77 @@ bool marey__facts_find_place_of(const struct marey__facts *facts, const uint64_t
     return done;
 }
 
+static const struct marey_samples_function *function_of(const marey_samples *samples, uint32_t stack)
+{
+    const uint32_t location = marey_samples_get_stack(samples, stack).location;
+    return marey_samples_get_function(samples,
+                                      marey_samples_get_location(samples, location).function);
+}
+
+/* Whether a stack runs code of the user's, or of the standard library for it. */
+static bool is_for_user(const marey_samples *samples, uint32_t stack)
+{
+    while (stack != 0) {
+        const struct marey_samples_function *const f = function_of(samples, stack);
+        if (marey__facts_is_users(f))
+            return true;
+        if (is_installed(f) || marey__is_importlib(f->file))
+            return false;
+        stack = marey_samples_get_stack(samples, stack).parent;
+    }
+    return false;
+}
+
 static uint64_t weight_of(const struct marey__facts *facts, const struct marey__fact_cell *cell,
                           enum marey__fact_samples which)
 {
     const marey_samples *const samples = facts->set.samples;
-    const uint32_t location = marey_samples_get_stack(samples, marey__fact_cell_stack(cell)).location;
+    const struct marey__fact_sum *const sum = &cell->sum;
+    const uint32_t stack = marey__fact_cell_stack(cell);
+    const uint8_t flags = facts->stack_flags[stack];
     switch (which) {
-    case MAREY__FACT_PYTHON:
-        return is_installed(marey_samples_get_function(
-                   samples, marey_samples_get_location(samples, location).function))
-                   ? 0
-                   : cell->sum.gil_ns - cell->sum.gc_ns;
+    case MAREY__FACT_COMPILING:
+        return (flags & MAREY__FACT_COMPILES) != 0 ? sum->ns : 0;
+    case MAREY__FACT_LOGGED:
+        return (flags & MAREY__FACT_LOGS) != 0 ||
+                       marey__fact_cell_is_of(cell, MAREY__FACT_BOTH(MAREY__FACT_LOGGING))
+                   ? sum->ns
+                   : 0;
+    case MAREY__FACT_SETTING_UP:
+        return is_for_user(samples, stack) ? sum->gil_ns : 0;
     case MAREY__FACT_GC:
-        return cell->sum.gc_ns;
+        return (flags & facts->claimed) != 0 ? 0 : sum->gc_ns;
+    case MAREY__FACT_PYTHON:
+        return (flags & facts->claimed) != 0 || is_installed(function_of(samples, stack))
+                   ? 0
+                   : sum->gil_ns - sum->gc_ns;
     default:
-        return cell->sum.ns;
+        return (flags & facts->claimed) != 0 ? 0 : sum->ns;
     }
+}
+
+uint64_t marey__facts_weigh(const struct marey__facts *facts, uint64_t kinds,
+                            enum marey__fact_samples which, uint64_t *n)
+{
+    uint64_t ns = 0;
+    *n = 0;
+    for (size_t i = 0; i < facts->n_cells; i++) {
+        const struct marey__fact_cell *const cell = &facts->cells[i];
+        const uint64_t own_ns =
+            marey__fact_cell_is_of(cell, kinds) ? weight_of(facts, cell, which) : 0;
+        ns += own_ns;
+        *n += own_ns != 0 ? cell->sum.n : 0;
+    }
+    return ns;
+}
+
+double marey__facts_unclaimed_gc(const struct marey__facts *facts)
+{
+    const uint64_t all_ns = marey__facts_sum(facts, MAREY__FACT_STEPS).gc_ns;
+    uint64_t n;
+    return all_ns == 0 ? 1
+                       : (double)marey__facts_weigh(facts, MAREY__FACT_STEPS, MAREY__FACT_GC, &n) /
+                             (double)all_ns;
 }
 
 bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
@@ -176,6 +294,8 @@ bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
             marey__fact_cell_stack(&facts->cells[i]) != 0)
             weights[marey__fact_cell_stack(&facts->cells[i])] +=
                 weight_of(facts, &facts->cells[i], which);
-    return !facts->has_samples || marey__facts_find_place_of(facts, weights, (kinds & ~loading) == 0,
-                                                             which == MAREY__FACT_PYTHON, out);
+    return !facts->has_samples ||
+           marey__facts_find_place_of(facts, weights, (kinds & ~loading) == 0,
+                                      which == MAREY__FACT_PYTHON || which == MAREY__FACT_SETTING_UP,
+                                      out);
 }

@@ -6,9 +6,9 @@
 #include "analyze/diagnosis/internal.h"
 #include "read/internal.h"
 
-const char *const marey__fact_phase_names[MAREY__FACT_PHASES] = {
+const char *const marey__fact_phase_names[MAREY__FACT_PHASES + 1] = {
     "data",       "forward",    "backward", "optimizer", "recompute",
-    "evaluation", "checkpoint", "logging",  "other"};
+    "evaluation", "checkpoint", "logging",  "other",     "startup"};
 
 long marey__fact_number(const char *json, const char *key)
 {
@@ -63,15 +63,15 @@ static bool take_span(struct reading *r, const struct marey__span *span)
         (struct marey__fact_phase_span){span->begin_ns, span->end_ns, phase_of(r, span->site)});
 }
 
-/* The first DataLoader counts: programs construct that of training first. */
-static bool take_loader(struct marey__trainer *t, const char *text, size_t len)
+/* Keep a mark's text, unless there is one already. */
+static bool take_text(char **into, const char *text, size_t len)
 {
-    if (t->loader != NULL)
+    if (*into != NULL)
         return true;
-    t->loader = marey__calloc(len + 1, 1);
-    if (t->loader != NULL)
-        memcpy(t->loader, text, len);
-    return t->loader != NULL;
+    *into = marey__calloc(len + 1, 1);
+    if (*into != NULL)
+        memcpy(*into, text, len);
+    return *into != NULL;
 }
 
 /* Garbage collections are recorded when they end. */
@@ -95,9 +95,11 @@ static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
         return true;
     const char *const name = marey_recording_site(t->recording, t->info->index, site)->name,
                       *const text = (const char *)&words[2];
-    return strcmp(name, "DataLoader") == 0 ? take_loader(t, text, len)
-           : strcmp(name, "gc") == 0       ? take_collection(t, text, len, ns)
-                                           : true;
+    /* The first DataLoader counts: programs construct that of training first. */
+    return strcmp(name, "DataLoader") == 0      ? take_text(&t->loader, text, len)
+           : strcmp(name, "torch.compile") == 0 ? take_text(&t->compiled, text, len)
+           : strcmp(name, "gc") == 0            ? take_collection(t, text, len, ns)
+                                                : true;
 }
 
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
@@ -134,7 +136,7 @@ static marey_status read_log(struct marey__trainer *trainer)
 static void fini_trainer(struct marey__trainer *trainer)
 {
     MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->pauses, trainer->host_gaps,
-                    trainer->waits, trainer->loader);
+                    trainer->waits, trainer->loader, trainer->compiled);
 }
 
 static uint32_t target_of(const struct marey__facts *facts, const marey_recording *recording,
@@ -231,19 +233,24 @@ static bool add_to_cell(struct marey__facts *facts, uint32_t kind, uint32_t stac
     sum->ns += more->ns;
     sum->gil_ns += more->gil_ns;
     sum->gc_ns += more->gc_ns;
+    sum->wants_ns += more->wants_ns;
     return true;
 }
 
-/* Of a trainer, in a step that counts. */
+/* Of a trainer, in a step that counts. Where another thread holds the interpreter lock, the main thread may wait for it. */
 static bool add_slow_sample(struct marey__facts *facts, const struct marey__trainer *t,
                             uint32_t kind, const struct marey_samples_round *round,
                             const struct marey_samples_seen *seen)
 {
     const uint64_t kinds = MAREY__FACT_SLOW_STEPS & ~MAREY__FACT_KNOWN;
-    return (kinds >> kind & 1) == 0 || (seen->flags & MAREY_SAMPLE_GC) != 0 ||
-           MAREY__PUSH(facts->slow_samples, facts->n_slow_samples, facts->slow_samples_cap,
-                       (struct marey__fact_slow_sample){(uint32_t)t->at_step, seen->stack,
-                                                        round->weight_ns});
+    if ((kinds >> kind & 1) == 0 || (seen->flags & MAREY_SAMPLE_GC) != 0)
+        return true;
+    for (size_t i = 0; i < round->n_seen; i++)
+        if (&round->seen[i] != seen && (round->seen[i].flags & MAREY_SAMPLE_GIL) != 0)
+            return true;
+    return MAREY__PUSH(
+        facts->slow_samples, facts->n_slow_samples, facts->slow_samples_cap,
+        (struct marey__fact_slow_sample){(uint32_t)t->at_step, seen->stack, round->weight_ns});
 }
 
 static bool add_sample(struct marey__facts *facts, uint32_t kind,
@@ -255,7 +262,25 @@ static bool add_sample(struct marey__facts *facts, uint32_t kind,
         &(struct marey__fact_sum){.n = 1,
                                   .ns = ns,
                                   .gil_ns = (seen->flags & MAREY_SAMPLE_GIL) != 0 ? ns : 0,
-                                  .gc_ns = (seen->flags & MAREY_SAMPLE_GC) != 0 ? ns : 0});
+                                  .gc_ns = (seen->flags & MAREY_SAMPLE_GC) != 0 ? ns : 0,
+                                  .wants_ns = (seen->flags & MAREY_SAMPLE_WANTS_GIL) != 0 ? ns : 0});
+}
+
+/* Who holds the interpreter lock while the main thread waits for it in a step. */
+static bool add_holder(struct marey__facts *facts, uint32_t kind,
+                       const struct marey_samples_round *round, const struct marey_samples_seen *main)
+{
+    if ((main->flags & MAREY_SAMPLE_WANTS_GIL) == 0 ||
+        ((MAREY__FACT_STEPS & ~MAREY__FACT_KNOWN) >> kind & 1) == 0)
+        return true;
+    for (size_t i = 0; i < round->n_seen; i++) {
+        const struct marey_samples_seen *const seen = &round->seen[i];
+        const struct marey__fact_sum sum = {.n = 1, .ns = round->weight_ns};
+        if ((seen->flags & MAREY_SAMPLE_GIL) != 0)
+            return add_sample(facts, MAREY__FACT_HOLDER, round, seen) &&
+                   add_to_cell(facts, MAREY__FACT_HOLDER_THREAD, seen->thread, &sum);
+    }
+    return true;
 }
 
 static marey_status take_round(void *ctx, const struct marey_samples_round *round)
@@ -284,7 +309,7 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
             marey__samples_is_startup(s->chosen, round->process, round->at_ns, seen->stack);
         MAREY__TRY_MEMORY(
             add_sample(facts, is_import ? (uint32_t)MAREY__FACT_STARTUP : kind, round, seen) &&
-            add_slow_sample(facts, t, kind, round, seen) &&
+            add_slow_sample(facts, t, kind, round, seen) && add_holder(facts, kind, round, seen) &&
             (!is_gap || add_sample(facts, MAREY__FACT_HOST_GAP, round, seen)) &&
             (!is_wait || add_sample(facts, MAREY__FACT_HOST_WAIT, round, seen)));
     }
@@ -356,7 +381,7 @@ static marey_status visit_samples(struct sampling *s)
     }
     s->trainers[0] = 0;
     MAREY_TRY(marey__samples_visit(&facts->set, s->chosen, take_round, s));
-    MAREY__TRY_MEMORY(fill_gaps(facts));
+    MAREY__TRY_MEMORY(fill_gaps(facts) && marey__facts_flag_stacks(facts));
     return MAREY_OK;
 }
 
@@ -402,7 +427,8 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->cells, facts->slow_samples);
+    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->cells, facts->slow_samples,
+                    facts->stack_flags);
     marey__key_map_fini(&facts->cells_by_key);
     if (facts->has_samples)
         marey__samples_fini(&facts->set);

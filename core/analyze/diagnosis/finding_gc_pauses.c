@@ -32,7 +32,7 @@ bool marey__find_gc_pauses(const struct marey__diagnosis *d, struct marey__findi
             sum.n -= MAREY__MIN(facts->rare[MAREY__RARE_GC].n, sum.n);
             sum.ns -= MAREY__MIN(facts->rare[MAREY__RARE_GC].ns, sum.ns);
         }
-    const double share = (double)sum.ns / (double)facts->steady_ns;
+    const double share = (double)sum.ns / (double)facts->steady_ns * marey__facts_unclaimed_gc(facts);
     if (sum.n < FEWEST || share < least_share)
         return false;
     size_t most = 0;
@@ -43,9 +43,7 @@ bool marey__find_gc_pauses(const struct marey__diagnosis *d, struct marey__findi
     out->confidence = 0.9;
     /* How many there are is what chance decides. */
     marey__finding_set_measured(out, share, share / sqrt((double)sum.n) / 2);
-    if (!marey__facts_find_place(facts,
-                                 (MAREY__FACT_USUAL_STEPS | MAREY__FACT_SLOW_STEPS) &
-                                     ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
+    if (!marey__facts_find_place(facts, MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
                                  MAREY__FACT_GC, &out->is.place))
         return false;
     char mean[32], longest[32];

@@ -20,8 +20,7 @@ bool marey__find_hot_function(const struct marey__diagnosis *d, struct marey__fi
     const struct marey__facts *const facts = &d->facts;
     /* What outlier steps do is a finding of its own. */
     const bool has_slow = marey__diagnosis_find(d, "slow-steps") != NULL;
-    const struct marey__fact_sum all =
-        marey__facts_sum(facts, MAREY__FACT_USUAL_STEPS | MAREY__FACT_SLOW_STEPS);
+    const struct marey__fact_sum all = marey__facts_sum(facts, MAREY__FACT_STEPS);
     out->is.id = "hot-function";
     out->is.phase = MAREY__FACT_OTHER;
     out->confidence = 0.8;

@@ -40,11 +40,13 @@ static void fill(struct outliers *o)
 {
     const struct marey__facts *const facts = o->facts;
     for (size_t i = 0; i < facts->n_slow_samples; i++)
-        o->stacks[facts->slow_samples[i].stack].slow_ns += (double)facts->slow_samples[i].ns;
+        if ((facts->stack_flags[facts->slow_samples[i].stack] & facts->claimed) == 0)
+            o->stacks[facts->slow_samples[i].stack].slow_ns += (double)facts->slow_samples[i].ns;
     for (size_t i = 0; i < facts->n_cells; i++)
         if (marey__fact_cell_is_of(&facts->cells[i], MAREY__FACT_USUAL_STEPS & ~MAREY__FACT_KNOWN))
             o->stacks[marey__fact_cell_stack(&facts->cells[i])].usual_ns +=
-                (double)(facts->cells[i].sum.ns - facts->cells[i].sum.gc_ns);
+                (double)(facts->cells[i].sum.ns - facts->cells[i].sum.gc_ns -
+                         facts->cells[i].sum.wants_ns);
     for (uint32_t i = 0; i <= facts->n_stacks; i++) {
         o->slow_ns += o->stacks[i].slow_ns;
         o->usual_ns += o->stacks[i].usual_ns;
@@ -211,24 +213,21 @@ static double share_of(const struct marey__facts *facts, enum marey__rare what,
     if (rare->n == 0 || most < (what == MAREY__RARE_EVALUATION ? least_evaluation : least_cause) ||
         (rare->n < FEWEST_TIMES && (is_gc || is_outlier)))
         return 0;
-    const uint64_t steps = (MAREY__FACT_USUAL_STEPS | MAREY__FACT_SLOW_STEPS) &
-                           ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
+    const uint64_t steps = MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
                    kinds = is_gc ? steps : MAREY__FACT_BOTH(known[what].phase);
     if (is_outlier
             ? !find_extra(facts, place, rare)
             : !marey__facts_find_place(facts, kinds, is_gc ? MAREY__FACT_GC : MAREY__FACT_ALL, place))
         return 0;
     /* Samples are fewer where the sampler pauses. */
-    const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_USUAL_STEPS |
-                                                                  MAREY__FACT_SLOW_STEPS)
-                                  .ns,
+    const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_STEPS).ns,
                  whole_ns = is_outlier ? fmax(sampled_ns, 1) : steady_ns,
                  mean = (double)rare->ns / (double)rare->n;
     /* Where it comes regularly only its length varies, else the number of times, too. */
     *error = (rare->squares -
               (rare->period != 0 || !(is_gc || is_outlier) ? (double)rare->n * mean * mean : 0)) /
              whole_ns / whole_ns;
-    return fmin((double)rare->ns / whole_ns, most);
+    return fmin((double)rare->ns / whole_ns, most) * (is_gc ? marey__facts_unclaimed_gc(facts) : 1);
 }
 
 static void make_cause(enum marey__rare what, const struct marey__fact_rare *rare, double share,
@@ -269,6 +268,9 @@ bool marey__find_slow_steps(const struct marey__diagnosis *d, struct marey__find
         struct marey__cause cause = {.share = 0};
         struct marey__fact_rare rare;
         double error = 0;
+        /* Waits for the interpreter lock, which has a finding then, come at any line. */
+        if (what == MAREY__RARE_OUTLIER && marey__diagnosis_find(d, "gil-contention") != NULL)
+            continue;
         const double share = share_of(facts, (enum marey__rare)what, &rare, &cause.place, &error);
         if (share < least_cause)
             continue;

@@ -43,6 +43,9 @@ enum marey__fact_phase {
     /* Of steps that count, again: where the host leaves a device idle; where it waits for one that runs dry. */
     MAREY__FACT_HOST_GAP,
     MAREY__FACT_HOST_WAIT,
+    /* Other threads that hold the interpreter lock while the main thread waits for it; the same with threads for stacks. */
+    MAREY__FACT_HOLDER,
+    MAREY__FACT_HOLDER_THREAD,
     MAREY__FACT_KINDS,
     /* Added to a phase: of samples in outlier steps. */
     MAREY__FACT_SLOW = 32,
@@ -53,12 +56,13 @@ enum marey__fact_phase {
     (MAREY__FACT_ONLY(kind) | MAREY__FACT_ONLY((kind) + MAREY__FACT_SLOW))
 #define MAREY__FACT_USUAL_STEPS (MAREY__FACT_ONLY(MAREY__FACT_PHASES) - 1)
 #define MAREY__FACT_SLOW_STEPS (MAREY__FACT_USUAL_STEPS << MAREY__FACT_SLOW)
+#define MAREY__FACT_STEPS (MAREY__FACT_USUAL_STEPS | MAREY__FACT_SLOW_STEPS)
 /* Phases with a finding of their own. */
 #define MAREY__FACT_KNOWN                                                                          \
     (MAREY__FACT_BOTH(MAREY__FACT_DATA) | MAREY__FACT_BOTH(MAREY__FACT_CHECKPOINT) |               \
      MAREY__FACT_BOTH(MAREY__FACT_EVALUATION) | MAREY__FACT_BOTH(MAREY__FACT_LOGGING))
 /* As the JSON names them. */
-extern const char *const marey__fact_phase_names[MAREY__FACT_PHASES];
+extern const char *const marey__fact_phase_names[MAREY__FACT_PHASES + 1];
 
 /* A training step of a process. */
 struct marey__fact_step {
@@ -98,6 +102,7 @@ struct marey__trainer {
     struct marey__interval *host_gaps, *waits;
     size_t n_host_gaps, host_gaps_cap, at_host_gap, n_waits, waits_cap, at_wait;
     uint64_t start_ns, end_ns; /* of the process, as far as is known */
+    char *compiled;            /* JSON of what torch.compile did; NULL: nothing */
     char *loader;              /* JSON of the DataLoader that was constructed first; NULL: none */
 };
 
@@ -127,8 +132,9 @@ struct marey__fact_device {
 
 struct marey__fact_sum {
     uint64_t n, ns;
-    uint64_t gil_ns; /* of these, while the thread held the interpreter lock */
-    uint64_t gc_ns;  /* of these, in a garbage collection */
+    uint64_t gil_ns;   /* of these, while the thread held the interpreter lock */
+    uint64_t gc_ns;    /* of these, in a garbage collection */
+    uint64_t wants_ns; /* of these, while it waited for the lock */
 };
 /* Samples of a kind with one stack. */
 struct marey__fact_cell {
@@ -189,6 +195,8 @@ struct marey__facts {
     struct marey__fact_cell *cells;
     size_t n_cells, cells_cap;
     struct marey__key_map cells_by_key;
+    uint8_t *stack_flags; /* by stack: enum marey__fact_flag */
+    uint8_t claimed;      /* by findings that were made: other rules leave such stacks out */
     struct marey__fact_slow_sample *slow_samples; /* outside of phases with a finding of their own */
     size_t n_slow_samples, slow_samples_cap;
     uint32_t n_stacks;
@@ -271,12 +279,28 @@ uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps);
 
 /* ---- facts_place.c ---- */
 
+/* What a frame of a stack shows that it does. */
+enum marey__fact_flag {
+    MAREY__FACT_COMPILES = 1, /* torch.compile */
+    MAREY__FACT_LOGS = 2, /* in a library for logging, or a function of the user's with such a name */
+};
+/* Sets the flags of all stacks. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__facts_flag_stacks(struct marey__facts *facts);
+
 /* Which samples a place is searched in. */
 enum marey__fact_samples {
     MAREY__FACT_ALL,
     MAREY__FACT_PYTHON, /* that hold the interpreter lock, and whose innermost frame is not in an installed package */
-    MAREY__FACT_GC, /* in garbage collections */
+    MAREY__FACT_GC,        /* in garbage collections */
+    MAREY__FACT_COMPILING, /* with the flag */
+    MAREY__FACT_LOGGED,    /* with the flag, or in the phase logging */
+    MAREY__FACT_SETTING_UP, /* that hold the interpreter lock for users' code: not for imports or installed packages */
 };
+/* The time of such samples, and their number. */
+uint64_t marey__facts_weigh(const struct marey__facts *facts, uint64_t kinds,
+                            enum marey__fact_samples which, uint64_t *n);
+/* The share of garbage collections that no finding claims; 1 where no sample is of one. */
+double marey__facts_unclaimed_gc(const struct marey__facts *facts);
 /*
  * The innermost function that at least half of the samples of some kinds are in: of the user's code, where one is; else of a
  * library, unless only users' code counts. Returns false on out of memory.
@@ -329,6 +353,7 @@ struct marey__finding {
     double confidence;
     struct marey__cause because[MAREY__MAX_CAUSES];
     size_t n_because;
+    uint8_t claims; /* stacks with these flags are explained by it */
 };
 
 /* The share of a step that a fix removes at most, its standard error, and the gains that follow. */
@@ -376,8 +401,10 @@ const struct marey__finding *marey__diagnosis_find(const struct marey__diagnosis
 /* What a rule is called with; it fills `*out`, which is zero but for unknown shares, and returns true when it fires. */
 typedef bool marey__finding_rule(const struct marey__diagnosis *d, struct marey__finding *out);
 marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find_host_bound,
-    marey__find_slow_steps, marey__find_gc_pauses, marey__find_hot_function, marey__find_hot_native,
-    marey__find_lock_contention, marey__find_io_bound, marey__find_cpu_oversubscribed;
+    marey__find_recompilation, marey__find_logging_in_step, marey__find_slow_steps,
+    marey__find_gil_contention, marey__find_startup_dominates, marey__find_gc_pauses,
+    marey__find_hot_function, marey__find_hot_native, marey__find_lock_contention,
+    marey__find_io_bound, marey__find_cpu_oversubscribed;
 
 extern const char marey__gc_action[];
 

@@ -1,0 +1,77 @@
+/*
+ * recompilation: torch.compile compiles again in steps after warm-up.
+ *
+ * A compiled function has guards: sizes, types and Python values that it was compiled for. A call that fails them compiles
+ * it again. Exposed time is that of samples inside of the compiler in steps that count, on the training thread. What was
+ * recompiled, and by which guard, torch itself counts until the program ends.
+ * Wrong when: all variants are compiled after a while, and the training is much longer than what was recorded.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+
+static const double least_share = 0.03; /* of the steps */
+enum { FEWEST_SAMPLES = 10, MOST_KEPT = 64 /* compilations that torch remembers */ };
+
+/* The string after the first "key": behind `from`; empty where there is none. */
+static void get_text(const char *from, const char *key, char *out, size_t size)
+{
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "\"%s\":\"", key);
+    const char *at = from != NULL ? strstr(from, quoted) : NULL;
+    size_t n = 0;
+    for (at = at != NULL ? at + strlen(quoted) : ""; *at != '\0' && *at != '"' && n + 1 < size; at++) {
+        at += *at == '\\' && at[1] != '\0';
+        out[n++] = *at;
+    }
+    out[n] = '\0';
+}
+
+bool marey__find_recompilation(const struct marey__diagnosis *d, struct marey__finding *out)
+{
+    const struct marey__facts *const facts = &d->facts;
+    const struct marey__fact_sum all = marey__facts_sum(facts, MAREY__FACT_STEPS);
+    uint64_t n;
+    if (facts->n_steps == 0 || !facts->has_samples || all.n == 0)
+        return false;
+    const double share =
+        (double)marey__facts_weigh(facts, MAREY__FACT_STEPS, MAREY__FACT_COMPILING, &n) /
+        (double)all.ns;
+    if (n < FEWEST_SAMPLES || share < least_share)
+        return false;
+    out->is.id = "recompilation";
+    out->is.phase = MAREY__FACT_OTHER;
+    out->confidence = 0.9;
+    out->claims = MAREY__FACT_COMPILES;
+    marey__finding_set_measured(out, share, sqrt(share * (1 - share) / (double)all.n));
+    if (!marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_COMPILING, &out->is.place))
+        return false;
+    const char *const compiled = facts->trainers[0].compiled, *const first =
+                                                                  compiled != NULL
+                                                                      ? strstr(compiled,
+                                                                               "\"recompiled\":[{")
+                                                                      : NULL;
+    const long n_times = marey__fact_number(compiled, "recompiles");
+    char function[64], reason[160], times[64] = "";
+    get_text(first, "function", function, sizeof function);
+    get_text(first, "reason", reason, sizeof reason);
+    if (n_times > 0)
+        snprintf(times, sizeof times, " (%s%ld times)", n_times < MOST_KEPT ? "" : "at least ",
+                 n_times);
+    snprintf(out->is.claim, sizeof out->is.claim,
+             "Recompilation: torch.compile compiles %s again%s, which takes %.0f %% of the steps.",
+             function[0] != '\0' ? function : "code", times, share * 100);
+    snprintf(out->detail, sizeof out->detail, "of compiling.");
+    if (reason[0] != '\0') {
+        struct marey__cause *const cause = &out->because[out->n_because++];
+        cause->id = "guard";
+        cause->phase = MAREY__FACT_OTHER;
+        snprintf(cause->claim, sizeof cause->claim, "a guard fails: %s", reason);
+    }
+    snprintf(
+        out->is.action, sizeof out->is.action,
+        "Pass changing numbers as tensors, compile with dynamic=True, or pad inputs to few sizes.");
+    return true;
+}
