@@ -26,6 +26,7 @@ PROGRAMS = HERE / "programs"
 BUILD = Path(os.environ.get("MAREY_BUILD", ROOT / "build" / "dev"))
 MAREY = BUILD / "cli" / "marey"
 MARK = re.compile(r"(?:#|/\*) planted: ([a-z-]+)")
+INNER = re.compile(r"(\.<locals>)?\.<(listcomp|dictcomp|setcomp|genexpr|lambda)>$")  # counts as the function around it
 C_FUNCTION = re.compile(r"\w[\w *]*?(\w+)\(")
 TIME = re.compile(r"([\d.]+) ms/\w+")
 LIMIT_S = 300
@@ -211,7 +212,7 @@ def is_there(finding: dict[str, Any], planted: tuple[str, str, list[int]], file:
     ident, function, lines = planted
     causes = (cause for cause in finding["because"] if cause["id"] == ident)
     entry = finding if finding["id"] == ident else next(causes)
-    named = (entry["function"] or "").replace(".<listcomp>", "").replace(".<genexpr>", "").replace(".<lambda>", "")
+    named = INNER.sub("", entry["function"] or "")
     last = function.rpartition(".")[2]
     return entry["file"] == file and entry["line"] in lines and named in (function, last)
 

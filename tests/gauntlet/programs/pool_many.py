@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-PATHS, STEPS, ROUNDS = 4000, 50, 96
+PATHS, STEPS, ROUNDS = 4000, 50, 400
 PROCESSES = 24
 
 

@@ -8,7 +8,7 @@ import tempfile
 import torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainerCallback, TrainingArguments
 
-STEPS, BATCH, LENGTH, TOKENS = 80, 8, 48, 1000
+STEPS, BATCH, LENGTH, TOKENS = 50, 8, 48, 1000
 
 
 class FreeMemory(TrainerCallback):
