@@ -4,16 +4,17 @@
  *   logs, samples ── facts_read.c ── steps with their phases; samples by phase and stack
  *   torch's traces ── facts_import.c ── phases, by ranges of torch
  *   GPU activity  ── facts_device.c ── traced steps: what devices do; idle time by its cause
- *                 ── facts.c, facts_cost.c, facts_system.c ── warm-up, medians; what recording cost; waits and contention
+ *                 ── facts.c, facts_cost.c, facts_system.c ── warm-up, medians; cost of recording; contention
  *                 ── facts_slow.c ── outlier steps, and what they do that others do not; garbage collections
  *                 ── facts_place.c, facts_native.c ── the line of the user's code that a set of samples is in
  *                 ── startup.c ── what a program does before its steps count
  *                 ── finding_*.c ── one rule each: when it fires, what it claims; evidence.c: when it was seen
  *                 ── diagnosis.c ── sorts and limits them; the verdict; tables ── diagnosis_*.c: text, JSON, Markdown
  *
- * Input: recordings of `marey run`, and imported traces. Output: a report of tables, text, and the JSON of docs/formats/diagnosis.md. A
- * finding claims only time that a program waits for ("exposed"); each nanosecond belongs to one finding. What is
- * unknown is null, never 0. Does not know the command line, the page or compare/, which read its report.
+ * Input: recordings of `marey run`, and imported traces. Output: a report of tables, text, and the JSON of
+ * docs/formats/diagnosis.md. A finding claims only time that a program waits for ("exposed"); each nanosecond belongs
+ * to one finding. What is unknown is null, never 0. Does not know the command line, the page or compare/, which read
+ * its report.
  */
 #ifndef MAREY_ANALYZE_DIAGNOSIS_INTERNAL_H
 #define MAREY_ANALYZE_DIAGNOSIS_INTERNAL_H
