@@ -88,21 +88,9 @@ static int unknown_command(const char *name)
     return cli_fail("unknown command '%s'; 'marey --help' lists them", name);
 }
 
-/* With options and help of its own. */
-static int run_in_python(const struct cli_command *command, char *const *args)
-{
-    struct cli_words words = {0};
-    cli_add_word(&words, "%s", command->name);
-    for (; *args != NULL; args++)
-        cli_add_word(&words, "%s", *args);
-    return cli_python(&words, 0, NULL, stdout);
-}
-
 static int run_command(const struct cli_command *command, char **args)
 {
     int n_args, status;
-    if (command->is_in_python)
-        return run_in_python(command, args);
     if (!cli_parse(command, args, &n_args, &status))
         return status;
     return command->run(n_args, args);
@@ -133,8 +121,6 @@ static int help(char **args)
         return no_such_command(word);
     else if (wants_man)
         cli_print_man(command != NULL ? command : &cli_program);
-    else if (command != NULL && command->is_in_python)
-        return run_in_python(command, (char *[]){(char[]){"--help"}, NULL});
     else if (command != NULL)
         cli_print_help(command);
     else

@@ -117,7 +117,6 @@ struct cli_command {
     const char *exits;    /* its exit statuses, if `marey --help` does not suffice */
     int *divider; /* set to how many arguments come before "--", for two lists of them; NULL: it ends the options */
     bool is_itwinai_command; /* a command of itwinai: listed after our own */
-    bool is_in_python;       /* Python parses its arguments, --help among them */
     bool stops_at_argument; /* options end at the first argument: the rest belongs to another program */
     int (*run)(int n_args, char **args);
 };

@@ -9,7 +9,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn, Optional
+from typing import Optional
 
 from marey._native import MareyError
 from marey.itwinai import Failure, _mlflow, _report, energy_of_files, write_measurements, write_power
@@ -23,8 +23,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser = _parser()
     given, rest = parser.parse_known_args(arguments)
     if rest and given.run is not breakdown:
-        say(f"unknown: {' '.join(rest)}; --help lists the options")
-        return 2
+        parser.error(f"unknown: {' '.join(rest)}")
     given.rest = rest
     try:
         status: int = given.run(given)
@@ -37,17 +36,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     return status
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports wrong usage in one sentence, as the program does."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the sentence."""
-        say(f"{self.prog.split()[-1]}: {message}")
-        sys.exit(2)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="marey", description="Commands and files of itwinai.")
+    parser = argparse.ArgumentParser(prog="python -m marey.itwinai", description="Commands and files of itwinai.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def add(name: str, run: object, about: str, *names: str) -> argparse.ArgumentParser:
@@ -58,55 +48,26 @@ def _parser() -> argparse.ArgumentParser:
         return command
 
     command = add("generate-scalability-report", _report.scalability_report, "tables and plots of an MLflow store")
-    command.add_argument(
-        "--tracking-uri",
-        default="mllogs/mlflow",
-        help="the MLflow store: a folder, sqlite:///FILE, a server (default: mllogs/mlflow)",
-    )
-    command.add_argument(
-        "--experiment-name", default="unnamed-experiment", help="which of its experiments (default: unnamed-experiment)"
-    )
-    command.add_argument("--run-names", help="training runs to take (default: all of the experiment)")
-    command.add_argument("--plot-dir", default="plots", help="folder of the plots (default: plots)")
-    command.add_argument("--plot-file-suffix", default=".svg", help="accepted for compatibility: plots are always .svg")
-    command.add_argument(
-        "--include-communication",
-        action="store_true",
-        help="computation against communication as well, by itwinai's rule",
-    )
-    command.add_argument("--no-warnings", action="store_true", help="leave out notes about these numbers")
-    command.add_argument("--log-dir", help="files of itwinai 0.2 to 0.3.3 (scalability-metrics) instead of a store")
-    command.add_argument("--run-ids", help="with --log-dir: folders in it to take (default: all)")
+    command.add_argument("--tracking-uri", default="mllogs/mlflow")
+    command.add_argument("--experiment-name", default="unnamed-experiment")
+    command.add_argument("--run-names")
+    command.add_argument("--plot-dir", default="plots")
+    command.add_argument("--plot-file-suffix", default=".svg")
+    command.add_argument("--include-communication", action="store_true")
+    command.add_argument("--no-warnings", action="store_true")
+    command.add_argument("--log-dir")
+    command.add_argument("--run-ids")
     command = add("generate-py-spy-report", _report.py_spy_report, "innermost frames of py-spy's stacks")
-    command.add_argument(
-        "--file", required=True, help="a file of 'py-spy record -f raw'; of a folder every such file in it, added up"
-    )
-    command.add_argument("--num-rows", default="10", help="rows at most (default: 10)")
-    command.add_argument(
-        "--aggregate-leaf-paths",
-        action="store_true",
-        help="one row for stacks with equal innermost frames and frames of the library (default: a row for each stack)",
-    )
-    command.add_argument("--no-aggregate-leaf-paths", action="store_true", help="the default")
-    command.add_argument(
-        "--library-name",
-        default="itwinai",
-        help="whose nearest frame is shown: a folder or file of that name on the frame's path (default: itwinai)",
-    )
-    command.add_argument("-a", "--all", action="store_true", help="the same as --num-rows all")
-    command.add_argument(
-        "--by",
-        choices=("function", "line", "file", "module", "process", "thread", "rank", "stack"),
-        help="another table: self and inclusive time of each of these",
-    )
-    command.add_argument("--json", action="store_true", help="an object with all tables")
-    command.add_argument("--csv", action="store_true", help="the table as CSV")
-    command.add_argument(
-        "--color",
-        default="auto",
-        choices=("auto", "always", "never"),
-        help="with --by: auto: when standard output is a terminal",
-    )
+    command.add_argument("--file", required=True)
+    command.add_argument("--num-rows", default="10")
+    command.add_argument("--aggregate-leaf-paths", action="store_true")
+    command.add_argument("--no-aggregate-leaf-paths", action="store_true")
+    command.add_argument("--library-name", default="itwinai")
+    command.add_argument("--all", action="store_true")
+    command.add_argument("--by")
+    command.add_argument("--json", action="store_true")
+    command.add_argument("--csv", action="store_true")
+    command.add_argument("--color", default="auto")
     command = add("breakdown", breakdown, "`marey breakdown` with itwinai's computation_fraction", "paths")
     command.allow_abbrev = False  # other options belong to the program
     command.add_argument("--legacy", action="store_true")
