@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
+import pytest
+
 PROGRAM = """
 import marey
 import torch
@@ -28,6 +30,7 @@ with marey.epoch(0):
 
 
 def test_each_block_is_decoded_once(marey, tmp_path, build_dir):
+    pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(PROGRAM)
     done = marey("run", "-q", "-o", "all.marey", sys.executable, "train.py", timeout=120)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from statistics import mean
+from statistics import mean, quantiles
 
 from built import Finished
 
@@ -43,4 +43,4 @@ def test_children_count(marey, compiled, tmp_path):
     two = counters(marey, "two.marey", tmp_path)
     assert max(two["processes"]) == 3
     wanted = [a + b for a, b in zip(two["threads that run"], two["threads that wait for a CPU core"], strict=True)]
-    assert 1.6 < max(wanted) < 2.3
+    assert 1.6 < quantiles(wanted, n=10)[7] < 2.3

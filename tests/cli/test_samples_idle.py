@@ -202,7 +202,7 @@ def test_a_flame_graph_has_no_launcher_and_names_the_line(marey, sampled, form):
     sampled(LAUNCHER)
     text, notes = export(marey, form)
     assert "monitor" not in text and f"loop.py:{HOT}" in text
-    assert "of idle processes and workers; --idle shows them" in notes
+    assert "of idle processes and workers; --idle includes them" in notes
     text, notes = export(marey, form, "--idle")
     assert "monitor" in text and "idle processes" not in notes
 
@@ -256,8 +256,8 @@ def test_functions_are_compared_without_importlib(marey, sampled):
 def test_the_flame_graph_of_the_page_has_no_launcher(marey, sampled, tmp_path):
     sampled(LAUNCHER)
     assert marey("report", "run.marey", "--html", "page.html").returncode == 0
-    drawn = Page(tmp_path / "page.html").index["samples"]
-    functions = {(function[0], Path(function[2]).name, function[3]) for function in drawn["calls"][0]["functions"]}
+    drawn = Page(tmp_path / "page.html").index["sample_calls"][0]
+    functions = {(function[0], Path(function[2]).name, function[3]) for function in drawn["functions"]}
     assert ("<module>", "loop.py", HOT) in functions
     assert not [function for function in functions if function[0] == "monitor" or "importlib" in function[1]]
 

@@ -221,7 +221,7 @@ def test_a_missing_library_is_told_before_the_program_starts(mpi, run, installed
     prefix = installed("prefix")
     next(prefix.rglob("libmarey-mpi.so")).unlink()
     done = run([prefix / "bin" / "marey", "run", "--mpi", "--", "touch", "started"], status=2)
-    assert "libmarey-mpi.so" in done.stderr and "install marey anew" in done.stderr
+    assert "libmarey-mpi.so" in done.stderr and "reinstall marey completely" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "started").exists()
 

@@ -740,7 +740,7 @@ def test_a_budget_that_is_spent_is_told_and_counts_stay_exact(tmp_path: Path) ->
     rows = {row["function"]: row["calls"] for row in marey.load(tmp_path / "p.marey").calls()}
     assert rows["leaf"] == ways * (depth + 1)
     report = [sys.executable, "-m", "marey", "report", "--calls", str(tmp_path / "p.marey")]
-    assert "was used up" in subprocess.run(report, capture_output=True, text=True, check=True).stdout
+    assert "memory was full" in subprocess.run(report, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def test_every_way_of_adding_up():
     assert [row["thread"] for row in recording.calls("thread")] == ["MainThread", "worker"]
     (total,) = recording.calls("total")
     assert total["calls"] == 36 and total["source"] == "calls"
-    assert any("were not followed" in row["text"] for row in recording.calls("note"))
+    assert any("were not recorded" in row["text"] for row in recording.calls("note"))
 
 
 def test_callers_callees_and_order():

@@ -36,7 +36,7 @@ def test_arguments_and_results_pass(record):
 
 def test_it_looks_like_the_function():
     assert module_level.__name__ == module_level.__qualname__ == "module_level"
-    assert module_level.__doc__ == "Say what it got."
+    assert module_level.__doc__ == "Return its arguments."
     assert module_level.__module__ == __name__
     assert str(inspect.signature(module_level)) == "(a, b=2, *rest, key=None, **more)"
     assert inspect.isfunction(module_level.__wrapped__)

@@ -180,7 +180,7 @@ def test_python_has_the_tables(run, tmp_path):
     assert recording.samples("audit")["rate_hz"][0] == 200
     recording.export("pyspy", tmp_path / "some.raw", samples={"iterations": "0..", "range": "forward"})
     assert 0 < collapsed((tmp_path / "some.raw").read_text()).total() < totals(run)["samples"]
-    with pytest.raises(TypeError, match="cannot be selected by 'colour'"):
+    with pytest.raises(ValueError, match="samples does not take the setting colour"):
         recording.samples(colour="red")
     with pytest.raises(ValueError, match="mode may be one of"):
         recording.samples(mode="dreaming")

@@ -11,8 +11,8 @@ static marey__finding_rule *const rules[] = {
     marey__find_cpu_oversubscribed, marey__find_input_bound,      marey__find_sync_bound,
     marey__find_host_bound,         marey__find_recompilation,    marey__find_logging_in_step,
     marey__find_gil_contention,     marey__find_slow_steps,       marey__find_gc_pauses,
-    marey__find_hot_function,       marey__find_hot_native,       marey__find_lock_contention,
-    marey__find_io_bound,           marey__find_startup_dominates};
+    marey__find_hot_function,       marey__find_lock_contention,  marey__find_io_bound,
+    marey__find_startup_dominates};
 
 /* ---- findings ---- */
 
@@ -21,11 +21,16 @@ static double gain_without(double share)
     return 1 / (1 - fmin(fmax(share, 0), 0.999));
 }
 
+void marey__finding_set_between(struct marey__finding *f, double least, double most, double error)
+{
+    f->is.share = most;
+    f->gain_low = gain_without(least - 1.96 * error);
+    f->gain_high = f->at_most = gain_without(most + 1.96 * error);
+}
+
 void marey__finding_set_share(struct marey__finding *f, double share, double error)
 {
-    f->is.share = share;
-    f->gain_low = gain_without(share - 1.96 * error);
-    f->gain_high = f->at_most = gain_without(share + 1.96 * error);
+    marey__finding_set_between(f, share, share, error);
 }
 
 void marey__finding_set_measured(struct marey__finding *f, double share, double error)
@@ -137,6 +142,7 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
                       time_text(run_ns, a));
         if ((double)imports_ns > 0.05 * (double)run_ns)
             marey__append(text, size, &len, " Imports took %s.", time_text(imports_ns, a));
+        marey__native_put_hot(f, text, size, &len);
         return;
     }
     uint64_t n_all = 0;

@@ -1,10 +1,12 @@
 /*
  * Samples of programs without Python: what threads that could work do, and where in the user's code.
  *
- * A sample counts on a CPU core or at a lock: in a function of libc or OpenMP that waits for one or hands it over. Waits for
- * conditions, barriers and the end of threads do not count: such threads may have nothing to do.
+ * A sample counts on a CPU core or at a lock: off the CPU in a function of libc or OpenMP that takes a lock, or on it in one
+ * that is called only where threads wait for each other. Taking a lock that is free is work. Waits for conditions, barriers
+ * and the end of threads do not count: such threads may have nothing to do.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
@@ -18,20 +20,24 @@ bool marey__native_is_users(const struct marey_samples_function *f)
                                    strncmp(f->module, "ld-", 3) != 0 && f->module[0] != '\0'));
 }
 
-/* Functions of libc and of OpenMP's libraries that wait for a lock or hand it over. */
-static bool is_lock(const struct marey_samples_function *f)
+enum lock { NO_LOCK, TAKES_LOCK, WAITS_FOR_LOCK };
+
+/* Functions of libc and of OpenMP's libraries that take a lock; that are called only to wait for one or to hand it over. */
+static enum lock lock_of(const struct marey_samples_function *f)
 {
-    static const char *const names[] = {"lll_lock_wa",   "mutex_lock",   "mutex_unlock",
-                                        "rwlock_",       "spin_lock",    "GOMP_critical",
-                                        "__kmp_acquire", "__kmp_release"};
+    static const char *const names[] = {"lll_lock_wa",   "GOMP_critical", "__kmp_acquire",
+                                        "__kmp_release", "spin_lock", /* then the others */
+                                        "mutex_lock",    "mutex_unlock",  "rwlock_"};
+    enum { N_WAITS = 5 };
     for (size_t i = 0; i < MAREY__COUNT_OF(names); i++)
         if (strstr(f->name, names[i]) != NULL)
-            return true;
-    return false;
+            return i < N_WAITS ? WAITS_FOR_LOCK : TAKES_LOCK;
+    return NO_LOCK;
 }
 
 /* The innermost location of the user's code; 0: none. */
-static uint32_t find_users(const marey_samples *samples, uint32_t stack, bool *is_at_lock)
+static uint32_t find_users(const marey_samples *samples, uint32_t stack, bool is_on_cpu,
+                           bool *is_at_lock)
 {
     *is_at_lock = false;
     while (stack != 0) {
@@ -40,7 +46,7 @@ static uint32_t find_users(const marey_samples *samples, uint32_t stack, bool *i
         const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
         if (marey__native_is_users(f))
             return frame.location;
-        *is_at_lock |= is_lock(f);
+        *is_at_lock |= lock_of(f) >= (is_on_cpu ? WAITS_FOR_LOCK : TAKES_LOCK);
         stack = frame.parent;
     }
     return 0;
@@ -56,9 +62,10 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     for (size_t i = 0; i < round->n_seen; i++) {
         bool is_at_lock;
         const struct marey_samples_seen *const seen = &round->seen[i];
-        const uint32_t location = find_users(s->samples, seen->stack, &is_at_lock),
+        const bool is_on_cpu = (seen->flags & MAREY_SAMPLE_ON_CPU) != 0;
+        const uint32_t location = find_users(s->samples, seen->stack, is_on_cpu, &is_at_lock),
                        function = marey_samples_get_location(s->samples, location).function;
-        if (!is_at_lock && (seen->flags & MAREY_SAMPLE_ON_CPU) == 0)
+        if (!is_at_lock && !is_on_cpu)
             continue;
         s->n++;
         is_busy = true;
@@ -132,4 +139,25 @@ double marey__native_share(const struct marey__native *s, uint64_t part_ns, stru
     }
     marey__finding_set_share(out, part * busy, sqrt(part * (1 - part) / (double)s->n));
     return part;
+}
+
+void marey__native_put_hot(const struct marey__facts *facts, char *text, size_t size, size_t *len)
+{
+    const double least = 1.0 / 3;
+    struct marey__native s;
+    struct marey__fact_place place;
+    if (marey__native_read(facts, &s)) {
+        s.hot_by_function[0] = 0;
+        marey__place_most(s.samples, s.hot_by_function, s.hot_by_location, &place);
+        const double share = (double)place.ns / (double)(s.work_ns + s.lock_ns);
+        const struct marey_samples_function *const f =
+            marey_samples_get_function(s.samples, place.function);
+        if (place.function != 0 && share >= least && place.line != 0)
+            marey__append(text, size, len, " %s (%s:%u) has %.0f %% of its CPU time.", f->name,
+                          marey__base_name(f->file), place.line, share * 100);
+        else if (place.function != 0 && share >= least)
+            marey__append(text, size, len, " %s (%s) has %.0f %% of its CPU time.", f->name, f->module,
+                          share * 100);
+    }
+    marey__native_fini(&s);
 }

@@ -63,6 +63,8 @@ static uint8_t flags_of(const struct marey_samples_function *f, uint8_t around)
     uint8_t flags = around;
     if (strstr(f->file, "/torch/_dynamo/convert_frame.py") != NULL)
         flags |= MAREY__FACT_COMPILES;
+    if (strstr(f->file, "/multiprocessing/queues.py") != NULL && strstr(f->name, "get") != NULL)
+        flags |= MAREY__FACT_IDLES;
     if (marey__facts_is_users(f)) {
         if ((flags & IN_LIBRARY) != 0)
             flags &= (uint8_t) ~(IN_LIBRARY | MAREY__FACT_LOGS);
@@ -95,10 +97,25 @@ struct place_search {
     const struct marey__facts *facts;
     bool is_loading;         /* frames around the innermost one of torch's loader are left out */
     const uint64_t *weights; /* by stack */
-    uint64_t *ns;            /* by function: of the samples it is in */
+    const uint64_t *others;  /* the same of other samples, to compare with; NULL: none */
+    uint64_t *ns, *other_ns; /* by function: of the samples it is in */
     double *depth_ns;        /* by function: the same times the depth of its innermost frame */
     uint32_t *seen;          /* by function: the last stack that had it */
 };
+
+static void add_other(const struct place_search *s, uint32_t stack)
+{
+    const marey_samples *const samples = s->facts->set.samples;
+    for (uint32_t at = stack; at != 0;) {
+        const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
+        const uint32_t function = marey_samples_get_location(samples, frame.location).function;
+        if (s->seen[function] != stack) {
+            s->seen[function] = stack;
+            s->other_ns[function] += s->others[stack];
+        }
+        at = frame.parent;
+    }
+}
 
 static void add_stack(const struct place_search *s, uint32_t stack)
 {
@@ -117,9 +134,11 @@ static void add_stack(const struct place_search *s, uint32_t stack)
     }
 }
 
-/* The innermost on average of those that at least half of the samples are in. */
-static uint32_t innermost(const struct place_search *s, uint64_t all_ns, bool only_users)
+/* The innermost on average of those that at least half of the samples are in, and few of the others where there are any. */
+static uint32_t innermost(const struct place_search *s, uint64_t all_ns, uint64_t others_ns,
+                          bool only_users)
 {
+    const double most_usual = 1.0 / 3;
     const marey_samples *const samples = s->facts->set.samples;
     uint32_t found = 0;
     double deepest = 0;
@@ -127,7 +146,8 @@ static uint32_t innermost(const struct place_search *s, uint64_t all_ns, bool on
         const double depth = s->ns[i] != 0 ? s->depth_ns[i] / (double)s->ns[i] : 0;
         const struct marey_samples_function *const f = marey_samples_get_function(samples, i);
         if (s->ns[i] * 2 < all_ns || depth <= deepest || is_mareys(f) ||
-            (only_users && !marey__facts_is_users(f)))
+            (only_users && !marey__facts_is_users(f)) ||
+            (double)s->other_ns[i] * (double)all_ns > most_usual * (double)s->ns[i] * (double)others_ns)
             continue;
         found = i;
         deepest = depth;
@@ -171,7 +191,13 @@ static bool find_line(const struct place_search *s, struct marey__fact_place *ou
 
 static bool search(const struct place_search *s, bool only_users, struct marey__fact_place *out)
 {
-    uint64_t all_ns = 0;
+    uint64_t all_ns = 0, others_ns = 0;
+    for (uint32_t i = 1; s->others != NULL && i <= s->facts->n_stacks; i++)
+        if (s->others[i] != 0) {
+            others_ns += s->others[i];
+            add_other(s, i);
+        }
+    memset(s->seen, 0, ((size_t)marey_samples_n_functions(s->facts->set.samples) + 1) * sizeof *s->seen);
     for (uint32_t i = 1; i <= s->facts->n_stacks; i++)
         if (s->weights[i] != 0) {
             all_ns += s->weights[i];
@@ -179,9 +205,11 @@ static bool search(const struct place_search *s, bool only_users, struct marey__
         }
     if (all_ns == 0)
         return true;
-    out->function = innermost(s, all_ns, true);
-    if (out->function == 0 && !only_users)
-        out->function = innermost(s, all_ns, false);
+    if (others_ns != 0)
+        out->function = innermost(s, all_ns, others_ns, true);
+    memset(s->other_ns, 0, ((size_t)marey_samples_n_functions(s->facts->set.samples) + 1) * sizeof *s->other_ns);
+    for (int users = 1; out->function == 0 && users >= (only_users ? 1 : 0); users--)
+        out->function = innermost(s, all_ns, 0, users != 0);
     if (out->function == 0)
         return true;
     out->ns = s->ns[out->function];
@@ -189,21 +217,30 @@ static bool search(const struct place_search *s, bool only_users, struct marey__
     return find_line(s, out);
 }
 
-bool marey__facts_find_place_of(const struct marey__facts *facts, const uint64_t *weights,
-                                bool is_loading, bool only_users, struct marey__fact_place *out)
+static bool find_place_of(const struct marey__facts *facts, const uint64_t *weights,
+                          const uint64_t *others, bool is_loading, bool only_users,
+                          struct marey__fact_place *out)
 {
     const size_t n = (size_t)marey_samples_n_functions(facts->set.samples) + 1;
     const struct place_search s = {.facts = facts,
                                    .is_loading = is_loading,
                                    .weights = weights,
+                                   .others = others,
                                    .ns = marey__calloc(n, sizeof *s.ns),
+                                   .other_ns = marey__calloc(n, sizeof *s.other_ns),
                                    .depth_ns = marey__calloc(n, sizeof *s.depth_ns),
                                    .seen = marey__calloc(n, sizeof *s.seen)};
     *out = (struct marey__fact_place){0};
-    const bool done =
-        s.ns != NULL && s.depth_ns != NULL && s.seen != NULL && search(&s, only_users, out);
-    MAREY__FREE_ALL(s.ns, s.depth_ns, s.seen);
+    const bool done = s.ns != NULL && s.other_ns != NULL && s.depth_ns != NULL && s.seen != NULL &&
+                      search(&s, only_users, out);
+    MAREY__FREE_ALL(s.ns, s.other_ns, s.depth_ns, s.seen);
     return done;
+}
+
+bool marey__facts_find_place_of(const struct marey__facts *facts, const uint64_t *weights,
+                                bool is_loading, bool only_users, struct marey__fact_place *out)
+{
+    return find_place_of(facts, weights, NULL, is_loading, only_users, out);
 }
 
 static const struct marey_samples_function *function_of(const marey_samples *samples, uint32_t stack)
@@ -213,14 +250,16 @@ static const struct marey_samples_function *function_of(const marey_samples *sam
                                       marey_samples_get_location(samples, location).function);
 }
 
-/* Whether a stack runs code of the user's, or of the standard library for it. */
-static bool is_for_user(const marey_samples *samples, uint32_t stack)
+/* Whether a stack runs code of the user's, or of the standard library for it, or if asked of numpy and torch. */
+static bool is_for_user(const marey_samples *samples, uint32_t stack, bool with_arrays)
 {
     while (stack != 0) {
         const struct marey_samples_function *const f = function_of(samples, stack);
+        const bool is_arrays = with_arrays && (strstr(f->file, "/numpy/") != NULL ||
+                                               strstr(f->file, "/torch/") != NULL);
         if (marey__facts_is_users(f))
             return true;
-        if (is_installed(f) || marey__is_importlib(f->file))
+        if ((is_installed(f) && !is_arrays) || marey__is_importlib(f->file))
             return false;
         stack = marey_samples_get_stack(samples, stack).parent;
     }
@@ -243,13 +282,15 @@ static uint64_t weight_of(const struct marey__facts *facts, const struct marey__
                    ? sum->ns
                    : 0;
     case MAREY__FACT_SETTING_UP:
-        return is_for_user(samples, stack) ? sum->gil_ns : 0;
+        return is_for_user(samples, stack, false) ? sum->gil_ns : 0;
+    case MAREY__FACT_IDLE:
+        return (flags & MAREY__FACT_IDLES) != 0 ? sum->ns : 0;
     case MAREY__FACT_GC:
         return (flags & facts->claimed) != 0 ? 0 : sum->gc_ns;
     case MAREY__FACT_PYTHON:
-        return (flags & facts->claimed) != 0 || is_installed(function_of(samples, stack))
-                   ? 0
-                   : sum->gil_ns - sum->gc_ns;
+        return (flags & facts->claimed) == 0 && is_for_user(samples, stack, true)
+                   ? sum->gil_ns - MAREY__MIN(sum->gc_ns, sum->gil_ns)
+                   : 0;
     default:
         return (flags & facts->claimed) != 0 ? 0 : sum->ns;
     }
@@ -279,23 +320,60 @@ double marey__facts_unclaimed_gc(const struct marey__facts *facts)
                              (double)all_ns;
 }
 
+/* By stack. NULL on out of memory. */
+static uint64_t *weigh_stacks(const struct marey__facts *facts, uint64_t kinds,
+                              enum marey__fact_samples which)
+{
+    uint64_t *const weights = marey__calloc((size_t)facts->n_stacks + 1, sizeof *weights);
+    for (size_t i = 0; weights != NULL && i < facts->n_cells; i++)
+        if (marey__fact_cell_is_of(&facts->cells[i], kinds) &&
+            marey__fact_cell_stack(&facts->cells[i]) != 0)
+            weights[marey__fact_cell_stack(&facts->cells[i])] +=
+                weight_of(facts, &facts->cells[i], which);
+    return weights;
+}
+
 bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
                              enum marey__fact_samples which, struct marey__fact_place *out)
 {
     const uint64_t loading =
         MAREY__FACT_BOTH(MAREY__FACT_DATA) | MAREY__FACT_ONLY(MAREY__FACT_WORKER);
     *out = (struct marey__fact_place){0};
-    uint64_t *const weights MAREY__FREED =
-        marey__calloc((size_t)facts->n_stacks + 1, sizeof *weights);
+    uint64_t *const weights MAREY__FREED = weigh_stacks(facts, kinds, which);
     if (weights == NULL)
         return false;
-    for (size_t i = 0; i < facts->n_cells; i++)
-        if (marey__fact_cell_is_of(&facts->cells[i], kinds) &&
-            marey__fact_cell_stack(&facts->cells[i]) != 0)
-            weights[marey__fact_cell_stack(&facts->cells[i])] +=
-                weight_of(facts, &facts->cells[i], which);
     return !facts->has_samples ||
            marey__facts_find_place_of(facts, weights, (kinds & ~loading) == 0,
                                       which == MAREY__FACT_PYTHON || which == MAREY__FACT_SETTING_UP,
                                       out);
+}
+
+bool marey__facts_find_typical_place(const struct marey__facts *facts, uint64_t kinds,
+                                     uint64_t others, struct marey__fact_place *out)
+{
+    *out = (struct marey__fact_place){0};
+    uint64_t *const weights MAREY__FREED = weigh_stacks(facts, kinds, MAREY__FACT_ALL),
+                   *const other_weights MAREY__FREED = weigh_stacks(facts, others, MAREY__FACT_ALL);
+    if (weights == NULL || other_weights == NULL)
+        return false;
+    return !facts->has_samples || find_place_of(facts, weights, other_weights, false, false, out);
+}
+
+uint64_t marey__facts_weigh_lines(const struct marey__facts *facts, uint64_t kinds, uint32_t function)
+{
+    enum { LEAST = 10 };
+    const size_t n = (size_t)marey_samples_n_locations(facts->set.samples) + 1;
+    uint64_t *const all MAREY__FREED = marey__calloc(n, sizeof *all),
+                   *const python MAREY__FREED = marey__calloc(n, sizeof *python), ns = 0;
+    for (size_t i = 0; all != NULL && python != NULL && i < facts->n_cells; i++) {
+        const struct marey__fact_cell *const cell = &facts->cells[i];
+        const uint32_t location = marey__fact_cell_is_of(cell, kinds)
+                                      ? location_in(facts, marey__fact_cell_stack(cell), function)
+                                      : 0;
+        all[location] += weight_of(facts, cell, MAREY__FACT_ALL);
+        python[location] += weight_of(facts, cell, MAREY__FACT_PYTHON);
+    }
+    for (size_t i = 1; all != NULL && python != NULL && i < n; i++)
+        ns += python[i] * LEAST >= all[i] ? all[i] : 0;
+    return ns;
 }

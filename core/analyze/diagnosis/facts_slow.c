@@ -119,7 +119,9 @@ static bool find_rare(const struct search *s, enum marey__rare what)
     for (size_t i = t->n_warmup; i < t->n_steps; i++)
         if ((s->ns[n] = rare_ns(s, what, &t->steps[i])) != 0)
             s->at[n++] = i;
-    if (n_steps < FEWEST_STEPS || (n > n_steps / 4 && !may_be_often))
+    /* Where most steps evaluate, that is what the program is for. */
+    if (n_steps < FEWEST_STEPS || (n > n_steps / 4 && !may_be_often) ||
+        (n > n_steps / 2 && what == MAREY__RARE_EVALUATION))
         return false;
     if (sum->n == 0)
         sum->period = n == n_steps ? 1 : marey__facts_find_period(s->at, n, n_steps);

@@ -1,5 +1,5 @@
 /*
- * cpu-oversubscribed: in a training, many more threads want to run than there are CPU cores for them.
+ * cpu-oversubscribed: in a Python program, many more threads want to run than there are CPU cores for them.
  *
  * The kernel counts for how long threads run and for how long they wait for a core. Their sum is the mean number of threads
  * that want to run; it does not depend on what else runs on the machine. A risk without a gain: how much of the time of
@@ -20,7 +20,10 @@ bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct mar
     out->is.id = "cpu-oversubscribed";
     out->is.phase = MAREY__FACT_OTHER;
     out->confidence = 0.6;
-    if (facts->n_steps < 2 || s->n_values < FEWEST_VALUES)
+    const bool is_python =
+        facts->has_samples && facts->trainers[0].target != 0 &&
+        marey_samples_get_process(facts->set.samples, facts->trainers[0].target)->python != 0;
+    if (facts->n_steps == 1 || (facts->n_steps == 0 && !is_python) || s->n_values < FEWEST_VALUES)
         return false;
     const double cores = s->mean[MAREY__SYSTEM_CORES],
                  wanted = s->mean[MAREY__SYSTEM_RUNNING] + s->mean[MAREY__SYSTEM_WAITING];

@@ -13,6 +13,13 @@
 
 static const double least_share = 0.03;  /* of a step */
 static const double short_load_ns = 2e6; /* per step: workers would not help */
+/* Workers that are idle for most of the time, or run no code of the user's, are fast enough: batches are on their way. */
+static const double most_idle = 2.0 / 3, least_handing_over = 0.1;
+
+static bool is_users(const struct marey__facts *facts, uint32_t function)
+{
+    return marey__facts_is_users(marey_samples_get_function(facts->set.samples, function));
+}
 
 bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__finding *out)
 {
@@ -27,15 +34,25 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     if (share < least_share)
         return false;
     const long n_workers = marey__fact_number(facts->trainers[0].loader, "num_workers");
-    const bool by_workers = marey__facts_sum(facts, MAREY__FACT_ONLY(MAREY__FACT_WORKER)).ns != 0;
+    const uint64_t workers = MAREY__FACT_ONLY(MAREY__FACT_WORKER),
+                   workers_ns = marey__facts_sum(facts, workers).ns;
+    const bool by_workers = workers_ns != 0;
+    uint64_t n_idle;
+    if (by_workers && !marey__facts_find_place(facts, workers, MAREY__FACT_ALL, &out->is.place))
+        return false;
+    const bool is_handing_over =
+        by_workers && (out->is.place.function == 0 || !is_users(facts, out->is.place.function) ||
+                       (double)marey__facts_weigh(facts, workers, MAREY__FACT_IDLE, &n_idle) >=
+                           most_idle * (double)workers_ns);
+    if (is_handing_over && share < least_handing_over)
+        return false;
     out->is.id = "input-bound";
     out->is.phase = MAREY__FACT_DATA;
     out->confidence = 0.9;
     marey__finding_set_share(out, share, error);
-    if (!marey__facts_find_place(facts,
-                                 by_workers ? MAREY__FACT_ONLY(MAREY__FACT_WORKER)
-                                            : MAREY__FACT_BOTH(MAREY__FACT_DATA),
-                                 MAREY__FACT_ALL, &out->is.place))
+    if ((!by_workers || is_handing_over) &&
+        !marey__facts_find_place(facts, MAREY__FACT_BOTH(MAREY__FACT_DATA), MAREY__FACT_ALL,
+                                 &out->is.place))
         return false;
     char step[32], wait[32];
     marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
@@ -43,12 +60,20 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     snprintf(out->is.claim, sizeof out->is.claim,
              "Input-bound: training waits for data %.0f %% of each step (%s of %s).", share * 100,
              wait, step);
-    const char *const where = by_workers ? "in the data-loader workers"
+    const char *const where = is_handing_over
+                                  ? "in the main process, which waits for batches on their way from "
+                                    "data-loader workers"
+                              : by_workers ? "in the data-loader workers"
                               : n_workers == 0
                                   ? "in the main process: the DataLoader has num_workers=0"
                                   : "in the main process";
     snprintf(out->detail, sizeof out->detail, "of loading, %s.", where);
-    if (share * (double)facts->median_ns < short_load_ns)
+    if (is_handing_over)
+        snprintf(out->is.action, sizeof out->is.action,
+                 "Workers are fast enough, handing batches over is not: use num_workers=0 if loading "
+                 "is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
+                 "epochs are short.");
+    else if (share * (double)facts->median_ns < short_load_ns)
         snprintf(out->is.action, sizeof out->is.action,
                  "Loading is short: handing batches over between processes would take as long. Use "
                  "larger "

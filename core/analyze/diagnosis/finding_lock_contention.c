@@ -2,9 +2,11 @@
  * lock-contention: threads of a program without Python wait for locks, or hand them over, for a large part of the time in
  * which they could work.
  *
- * The gain is that of the time in which any thread works or is at a lock; the rest of a run is nobody's.
+ * The gain is that of the time in which any thread works or is at a lock; the rest of a run is nobody's. It is not more
+ * than if all cores did the work that some do now.
  * Wrong when: threads that do not wait for the lock would wait for something else, such as memory.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "analyze/diagnosis/internal.h"
@@ -22,7 +24,14 @@ bool marey__find_lock_contention(const struct marey__diagnosis *d, struct marey_
     if (found) {
         s.lock_by_function[0] = 0;
         marey__place_most(s.samples, s.lock_by_function, s.lock_by_location, &out->is.place);
-        const double part = marey__native_share(&s, s.lock_ns, out);
+        const double part = marey__native_share(&s, s.lock_ns, out),
+                     cores = facts->system.mean[MAREY__SYSTEM_CORES];
+        uint64_t run_ns = 0;
+        for (uint32_t i = 1; i <= marey_samples_n_processes(s.samples); i++)
+            run_ns += s.processes[i].run_ns;
+        if (cores > 0 && s.work_ns != 0) /* threads that do not wait any more need cores */
+            out->at_most = out->gain_high =
+                fmax(1, fmin(out->at_most, cores * (double)run_ns / (double)s.work_ns));
         out->is.place.share = s.lock_ns != 0 ? (double)out->is.place.ns / (double)s.lock_ns : 0;
         found = out->is.place.function != 0 && part >= least_share;
         snprintf(

@@ -217,7 +217,9 @@ static double share_of(const struct marey__facts *facts, enum marey__rare what,
                    kinds = is_gc ? steps : MAREY__FACT_BOTH(known[what].phase);
     if (is_outlier
             ? !find_extra(facts, place, rare)
-            : !marey__facts_find_place(facts, kinds, is_gc ? MAREY__FACT_GC : MAREY__FACT_ALL, place))
+        : is_gc ? !marey__facts_find_place(facts, kinds, MAREY__FACT_GC, place)
+                : !marey__facts_find_typical_place(
+                      facts, kinds, MAREY__FACT_USUAL_STEPS & ~MAREY__FACT_KNOWN, place))
         return 0;
     /* Samples are fewer where the sampler pauses. */
     const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_STEPS).ns,

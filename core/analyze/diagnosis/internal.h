@@ -284,6 +284,7 @@ uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps);
 enum marey__fact_flag {
     MAREY__FACT_COMPILES = 1, /* torch.compile */
     MAREY__FACT_LOGS = 2, /* in a library for logging, or a function of the user's with such a name */
+    MAREY__FACT_IDLES = 4, /* waits at a queue of multiprocessing */
 };
 /* Sets the flags of all stacks. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__facts_flag_stacks(struct marey__facts *facts);
@@ -291,10 +292,11 @@ MAREY_WARN_UNUSED bool marey__facts_flag_stacks(struct marey__facts *facts);
 /* Which samples a place is searched in. */
 enum marey__fact_samples {
     MAREY__FACT_ALL,
-    MAREY__FACT_PYTHON, /* that hold the interpreter lock, and whose innermost frame is not in an installed package */
+    MAREY__FACT_PYTHON, /* that hold the interpreter lock in users' code, or in Python code of numpy and torch that it calls */
     MAREY__FACT_GC,        /* in garbage collections */
     MAREY__FACT_COMPILING, /* with the flag */
     MAREY__FACT_LOGGED,    /* with the flag, or in the phase logging */
+    MAREY__FACT_IDLE,      /* with the flag */
     MAREY__FACT_SETTING_UP, /* that hold the interpreter lock for users' code: not for imports or installed packages */
 };
 /* The time of such samples, and their number. */
@@ -309,10 +311,20 @@ double marey__facts_unclaimed_gc(const struct marey__facts *facts);
 MAREY_WARN_UNUSED bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
                                                enum marey__fact_samples which,
                                                struct marey__fact_place *out);
+/* The same for all samples of some kinds, of functions that samples of `others` are rarely in; of any where there is none. */
+MAREY_WARN_UNUSED bool marey__facts_find_typical_place(const struct marey__facts *facts,
+                                                       uint64_t kinds, uint64_t others,
+                                                       struct marey__fact_place *out);
 /* The same for samples by stack, of which each has a weight. */
 MAREY_WARN_UNUSED bool marey__facts_find_place_of(const struct marey__facts *facts,
                                                   const uint64_t *weights, bool is_loading,
                                                   bool only_users, struct marey__fact_place *out);
+/*
+ * The time of samples in a function, with all it calls: at lines of it where at least a tenth of the samples are Python's,
+ * as opposed to kernels that do their work. Returns 0 on out of memory.
+ */
+uint64_t marey__facts_weigh_lines(const struct marey__facts *facts, uint64_t kinds,
+                                  uint32_t function);
 
 /* Outside of the standard library, of installed packages and of what is frozen into Python. */
 bool marey__facts_is_users(const struct marey_samples_function *f);
@@ -359,6 +371,8 @@ struct marey__finding {
 
 /* The share of a step that a fix removes at most, its standard error, and the gains that follow. */
 void marey__finding_set_share(struct marey__finding *f, double share, double error);
+/* The same for a share that is between two. */
+void marey__finding_set_between(struct marey__finding *f, double least, double most, double error);
 /* The same for a share that was measured in full: the error is what other runs differ by. */
 void marey__finding_set_measured(struct marey__finding *f, double share, double error);
 
@@ -385,6 +399,8 @@ void marey__place_most(const marey_samples *samples, const uint64_t *by_function
                        const uint64_t *by_location, struct marey__fact_place *place);
 /* Code of the program, not of a system's library: it has source lines, or is in the program's file. */
 bool marey__native_is_users(const struct marey_samples_function *f);
+/* Appends a sentence on the function with most of the CPU time, if one has at least a third. */
+void marey__native_put_hot(const struct marey__facts *facts, char *text, size_t size, size_t *len);
 /* Returns `part_ns` as a share of the time of threads that could work; the finding gets its share of the run. */
 double marey__native_share(const struct marey__native *native, uint64_t part_ns,
                            struct marey__finding *out);
@@ -404,8 +420,8 @@ typedef bool marey__finding_rule(const struct marey__diagnosis *d, struct marey_
 marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find_host_bound,
     marey__find_recompilation, marey__find_logging_in_step, marey__find_slow_steps,
     marey__find_gil_contention, marey__find_startup_dominates, marey__find_gc_pauses,
-    marey__find_hot_function, marey__find_hot_native, marey__find_lock_contention,
-    marey__find_io_bound, marey__find_cpu_oversubscribed;
+    marey__find_hot_function, marey__find_lock_contention, marey__find_io_bound,
+    marey__find_cpu_oversubscribed;
 
 extern const char marey__gc_action[];
 
