@@ -201,6 +201,7 @@ _HOOKS = (
     ("torch.amp.grad_scaler", "_auto_torch", "hook_scaler"),
     ("torch.autograd", "_auto_torch", "hook_autograd"),
     ("torch.utils.checkpoint", "_auto_torch", "hook_recompute"),
+    ("torch.distributed.distributed_c10d", "_auto_torch", "hook_groups"),
     ("torch._dynamo.variables.optimizer", "_auto_compile", "hook_traced_optimizers"),
     ("torch._dynamo.output_graph", "_auto_compile", "hook_graphs"),
     ("torch._dynamo.eval_frame", "_auto_compile", "hook_frames"),

@@ -237,6 +237,25 @@ def hook_recompute(module: ModuleType) -> None:
     _auto.wrap(getattr(module, "CheckpointFunction", None), "forward", forwarding)
 
 
+# ---- ranks ----
+
+
+def hook_groups(module: ModuleType) -> None:
+    """Take the rank from torch where the environment does not have it."""
+
+    def initializing(original: Function) -> Function:
+        @functools.wraps(original)
+        def init(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if _auto._native.rank()[0] < 0:
+                _auto._native.set_rank(module.get_rank(), module.get_world_size())
+            return result
+
+        return init
+
+    _auto.wrap(module, "init_process_group", initializing)
+
+
 # ---- the allocator ----
 
 _PERIOD_NS = 5_000_000_000

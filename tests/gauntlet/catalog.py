@@ -227,7 +227,33 @@ SLOW = (
     Slow("monitor_thread.py", (("self.done.is_set():", "self.done.wait(0.5):"),)),
     # ---- cpu-oversubscribed ----
     Slow("threads_many.py", (("torch.set_num_threads(32)", "torch.set_num_threads(1)"),)),
-    Slow("pool_many.py", (("PROCESSES = 24", "PROCESSES = multiprocessing.cpu_count()"),), needs=("numpy",)),
+    Slow("ddp_threads.py", (("THREADS = 16", "THREADS = 1"),)),
+    # ---- memory-leak ----
+    Slow("leak_losses.py", (("curve.append(loss)  # planted: memory-leak", "curve.append(loss.item())"),)),
+    Slow("leak_cache.py", (("maxsize=None)  # planted: memory-leak", "maxsize=64)"),)),
+    # ---- straggler ----
+    Slow("ddp_metrics.py", (('"--every", type=int, default=1', '"--every", type=int, default=100'),)),
+    Slow("ddp_documents.py", (("lengths[rank * DOCUMENTS // 2 : (rank + 1) * DOCUMENTS // 2]", "lengths[rank::2]"),)),
+    # ---- exposed-communication ----
+    Slow("ddp_small_batches.py", (("BATCHES, ACCUMULATE = 4, 1400, 240, 1", "BATCHES, ACCUMULATE = 4, 1400, 240, 8"),)),
+    Slow(
+        "gloo_norms.py",
+        (
+            (
+                """    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)  # planted: exposed-communication
+        parameter.grad /= dist.get_world_size()
+""",
+                """    gradients = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+    dist.all_reduce(gradients)
+    gradients /= dist.get_world_size()
+    for parameter in model.parameters():
+        parameter.grad.copy_(gradients[: parameter.numel()].view_as(parameter))
+        gradients = gradients[parameter.numel() :]
+""",
+            ),
+        ),
+    ),
     # ---- io-bound ----
     Slow("journal_fsync.py", (("        os.fsync(self.file.fileno())  # planted: io-bound\n", ""),)),
     Slow("sqlite_results.py", (("    connection.commit()  # planted: io-bound\n", ""),), needs=()),
@@ -239,13 +265,14 @@ SLOW = (
                 """    pairs = []
     for i in range(len(text)):
         for j in range(max(0, i - WINDOW), min(len(text), i + WINDOW + 1)):
-            if i != j:
+            if i != j and (31 * text[i] + text[j]) % 8 == 0:  # every word has its own context words
                 pairs.append((text[i], text[j]))  # planted: startup-dominates
     return pairs
 """,
                 """    words = torch.tensor(text)
     pairs = [torch.stack([words[:-n], words[n:]], dim=1) for n in range(1, WINDOW + 1)]
-    return torch.cat([*pairs, *(pair.flip(1) for pair in pairs)])
+    pairs = torch.cat([*pairs, *(pair.flip(1) for pair in pairs)])
+    return pairs[(31 * pairs[:, 0] + pairs[:, 1]) % 8 == 0]
 """,
             ),
             ("torch.tensor(make_pairs(generate()))", "make_pairs(generate())"),

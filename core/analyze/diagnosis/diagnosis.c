@@ -8,17 +8,26 @@
 
 /* An id that another one explains comes after it. */
 static marey__finding_rule *const rules[] = {
-    marey__find_cpu_oversubscribed, marey__find_input_bound,      marey__find_sync_bound,
-    marey__find_host_bound,         marey__find_recompilation,    marey__find_logging_in_step,
-    marey__find_gil_contention,     marey__find_slow_steps,       marey__find_gc_pauses,
-    marey__find_hot_function,       marey__find_lock_contention,  marey__find_io_bound,
-    marey__find_startup_dominates};
+    marey__find_memory_leak,     marey__find_cpu_oversubscribed,
+    marey__find_late_rank,       marey__find_exposed_communication,
+    marey__find_input_bound,     marey__find_sync_bound,
+    marey__find_host_bound,      marey__find_recompilation,
+    marey__find_logging_in_step, marey__find_gil_contention,
+    marey__find_slow_steps,      marey__find_gc_pauses,
+    marey__find_hot_function,    marey__find_lock_contention,
+    marey__find_io_bound,        marey__find_startup_dominates};
 
 /* ---- findings ---- */
 
 static double gain_without(double share)
 {
     return 1 / (1 - fmin(fmax(share, 0), 0.999));
+}
+
+/* What is left of a step may become faster, too: cores, caches and memory bandwidth are free for it. */
+static double leeway(double share)
+{
+    return 1 / (1 - share / 3 - pow(share, 4) / 3);
 }
 
 void marey__finding_set_between(struct marey__finding *f, double least, double most, double error)
@@ -31,13 +40,13 @@ void marey__finding_set_between(struct marey__finding *f, double least, double m
 void marey__finding_set_share(struct marey__finding *f, double share, double error)
 {
     marey__finding_set_between(f, share, share, error);
+    f->at_most = f->gain_high = f->at_most * leeway(fmin(share, 1));
 }
 
 void marey__finding_set_measured(struct marey__finding *f, double share, double error)
 {
-    const double leeway = 1.1; /* what is left may become faster, too */
     marey__finding_set_share(f, share, error);
-    f->at_most = f->gain_high = fmin(f->at_most, gain_without(share) * leeway);
+    f->at_most = f->gain_high = fmin(f->at_most, 1.1 * gain_without(share) * leeway(fmin(share, 1)));
 }
 
 static bool is_worth_it(const struct marey__finding *f)
@@ -73,13 +82,14 @@ const struct marey__finding *marey__diagnosis_find(const struct marey__diagnosis
     return NULL;
 }
 
-static void ask_rules(struct marey__diagnosis *d)
+static void ask_rules(struct marey__diagnosis *d, bool with_experimental)
 {
     for (size_t i = 0; i < MAREY__COUNT_OF(rules); i++) {
         struct marey__finding finding = {.is.share = -1};
         for (size_t k = 0; k < MAREY__MAX_CAUSES; k++)
             finding.because[k].share = -1;
-        if (!rules[i](d, &finding) || !is_worth_it(&finding))
+        if (!rules[i](d, &finding) || !is_worth_it(&finding) ||
+            (finding.is_experimental && !with_experimental))
             continue;
         add_finding(d, &finding);
         d->facts.claimed |= finding.claims;
@@ -308,7 +318,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     if (d->facts.n_trainers == 0)
         return marey__report_missing(report);
     report->cost = d->facts.cost;
-    ask_rules(d);
+    ask_rules(d, marey__setting_is_on(request, "experimental"));
     put_steps(report->tables[MAREY__STEPS_TABLE], &d->facts);
     put_device_rows(report->tables[MAREY__DEVICE_TABLE], &d->facts.device);
     make_verdict(d, report->tables[MAREY__DEVICE_TABLE]);
@@ -334,6 +344,10 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
     return false;
 }
 
+static const struct marey_setting settings[] = {
+    {"experimental", MAREY_SETTING_FLAG, NULL, "findings as well whose rules are not proven yet"},
+};
+
 static const struct marey__report_format formats[] = {{"markdown", marey__diagnosis_markdown}, {0}};
 
 extern const struct marey__analysis marey__analysis_diagnosis;
@@ -344,6 +358,7 @@ const struct marey__analysis marey__analysis_diagnosis = {
               .needs = "marey run PROGRAM records what it needs; traces of torch.profiler need "
                        "prof.step() in the loop",
               .examples = "  marey report train.marey --diagnosis         why it is slow",
+              MAREY__SETTINGS(settings),
               .tables = tables,
               .n_tables = MAREY__DIAGNOSIS_TABLES,
               .csv = "findings",

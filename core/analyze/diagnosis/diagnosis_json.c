@@ -80,13 +80,13 @@ static void put_cost(struct marey__buf *b, const struct marey__facts *f)
 }
 
 static void put_where(struct marey__buf *b, const struct marey__facts *facts,
-                      const struct marey__fact_place *place)
+                      const struct marey__fact_place *place, const struct marey__trainer *trainer)
 {
     marey__buf_puts(b, "\"where\":[");
     if (place->function != 0) {
         const struct marey_samples_function *const function =
             marey_samples_get_function(facts->set.samples, place->function);
-        const struct marey_process *const info = facts->trainers[0].info;
+        const struct marey_process *const info = trainer->info;
         marey__buf_puts(b, "{");
         put_text(b, "function", function->name);
         marey__buf_puts(b, ",");
@@ -151,12 +151,16 @@ static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
     put_text(b, "kind", f->is_risk ? "risk" : "time");
     marey__buf_puts(b, ",");
     put_text(b, "severity", severity(f));
-    marey__buf_puts(b, ",\"experimental\":false,");
+    marey__buf_puts(b, ",\"experimental\":");
+    marey__buf_puts(b, f->is_experimental ? "true," : "false,");
     put_text(b, "claim", cause->claim);
     marey__buf_puts(b, ",");
-    put_where(b, facts, &cause->place);
+    put_where(b, facts, &cause->place, f->trainer != NULL ? f->trainer : &facts->trainers[0]);
     put_text(b, "phase", marey__fact_phase_names[cause->phase]);
-    marey__buf_puts(b, ",\"ranks\":null,");
+    if (f->trainer != NULL)
+        marey__buf_printf(b, ",\"ranks\":[%d],", f->trainer->info->rank);
+    else
+        marey__buf_puts(b, ",\"ranks\":null,");
     put_real(b, "share", cause->share, cause->share >= 0);
     if (!is_finding || f->is_risk)
         marey__buf_puts(b, ",\"gain\":null");

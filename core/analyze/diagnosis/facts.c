@@ -149,6 +149,7 @@ struct marey__fact_sum marey__facts_sum(const struct marey__facts *facts, uint64
             sum.gil_ns += own->gil_ns;
             sum.gc_ns += own->gc_ns;
             sum.wants_ns += own->wants_ns;
+            sum.off_ns += own->off_ns;
         }
     return sum;
 }

@@ -6,6 +6,8 @@
  *   GPU windows   what the steps that a window touches take longer than the median of the others
  *   hooks         of steps and phases do not pause: their events are counted with the cost of one
  *
+ * Neighboring steps are alike for reasons of their own, so the error is that of whole blocks, not of steps.
+ *
  * Steps that are too few or too uneven for an interval of +-2 % leave an estimate: the sampler's own CPU time, as if the
  * program had to wait for it, instead of what sampling was measured to cost.
  */
@@ -15,7 +17,7 @@
 
 #include "analyze/diagnosis/internal.h"
 
-enum { FEWEST_STEPS = 60, FEWEST_PAUSED = 8 };
+enum { FEWEST_STEPS = 60, FEWEST_PAUSED = 8, FEWEST_BLOCKS = 6 /* with a pause */ };
 static const double widest = 0.02; /* half of an interval that includes 0 */
 
 /* Sums for a line through points (x, y). */
@@ -67,17 +69,50 @@ static double length_of(const struct marey__fact_step *step)
 }
 
 /* In units of the process's median; outliers have causes of their own. */
+static bool get_point(const struct marey__trainer *t, size_t i, uint64_t seed, double *x, double *y)
+{
+    const struct marey__fact_step *const step = &t->steps[i];
+    *y = length_of(step) / (double)t->median_ns;
+    if (*y > 2 || *y < 0.5 || step->is_in_window)
+        return false;
+    *x = sampled_share(seed, step->begin_ns, step->end_ns);
+    return true;
+}
+
 static void add_steps(const struct marey__trainer *t, uint64_t seed, struct line *l, double *n_paused)
 {
+    double x, y;
+    for (size_t i = t->n_warmup; i < t->n_steps && t->median_ns != 0; i++)
+        if (get_point(t, i, seed, &x, &y)) {
+            *n_paused += 1 - x;
+            add_point(l, x, y);
+        }
+}
+
+/* Adds what blocks contribute to the variance of the slope; returns how many of them have pauses. */
+static size_t add_blocks(const struct marey__trainer *t, uint64_t seed, double base, double slope,
+                         double mean, double *variance)
+{
+    size_t n = 0;
+    uint64_t block = 0;
+    double x, y, sum = 0;
+    bool is_paused = false;
     for (size_t i = t->n_warmup; i < t->n_steps && t->median_ns != 0; i++) {
-        const struct marey__fact_step *const step = &t->steps[i];
-        const double length = length_of(step) / (double)t->median_ns;
-        if (length > 2 || length < 0.5 || step->is_in_window)
+        if (!get_point(t, i, seed, &x, &y))
             continue;
-        const double x = sampled_share(seed, step->begin_ns, step->end_ns);
-        *n_paused += 1 - x;
-        add_point(l, x, length);
+        const uint64_t at = t->steps[i].begin_ns / MAREY__PAUSE_BLOCK_NS;
+        if (at != block) {
+            *variance += sum * sum;
+            n += is_paused;
+            sum = 0;
+            is_paused = false;
+            block = at;
+        }
+        sum += (x - mean) * (y - base - slope * x);
+        is_paused |= x < 0.5;
     }
+    *variance += sum * sum;
+    return n + is_paused;
 }
 
 /* Returns false where too few steps were paused. */
@@ -93,10 +128,16 @@ static bool measure_sampling(const struct marey__facts *facts, double *share, do
     const double spread = l.xx - l.x * l.x / fmax(l.n, 1);
     if (l.n < FEWEST_STEPS || n_paused < FEWEST_PAUSED || spread <= 0)
         return false;
-    const double slope = (l.xy - l.x * l.y / l.n) / spread, base = (l.y - slope * l.x) / l.n,
-                 rest = fmax(0, l.yy - l.y * l.y / l.n - slope * slope * spread);
+    const double slope = (l.xy - l.x * l.y / l.n) / spread, base = (l.y - slope * l.x) / l.n;
+    double variance = 0;
+    size_t n_blocks = 0;
+    for (size_t i = 0; i < facts->n_trainers; i++)
+        n_blocks += add_blocks(&facts->trainers[i], seed, base, slope, l.x / l.n, &variance);
+    if (n_blocks < FEWEST_BLOCKS)
+        return false;
     *share = slope / base;
-    *error = sqrt(rest / (l.n - 2) / spread) / base;
+    /* Of few blocks the deviation itself is uncertain: about Student's t over 1.96. */
+    *error = sqrt(variance) / spread / base * (1 + 1.5 / (double)(n_blocks - 1));
     return true;
 }
 
@@ -142,7 +183,8 @@ void marey__facts_measure_cost(struct marey__facts *facts)
         facts->is_cost_measured = false;
     if (!facts->is_cost_measured)
         sampling = estimate_sampling(facts);
-    facts->cost_share = hooks + sampling + windows;
-    facts->cost_low = facts->cost_share - error;
-    facts->cost_high = facts->cost_share + error;
+    facts->cost_low = hooks + sampling + windows - error;
+    /* No recording makes a program faster; chance may seem to. */
+    facts->cost_high = fmax(hooks + sampling + windows + error, hooks + estimate_sampling(facts));
+    facts->cost_share = fmax(hooks + sampling + windows, 0);
 }

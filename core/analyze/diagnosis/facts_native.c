@@ -36,17 +36,16 @@ static enum lock lock_of(const struct marey_samples_function *f)
 }
 
 /* The innermost location of the user's code; 0: none. */
-static uint32_t find_users(const marey_samples *samples, uint32_t stack, bool is_on_cpu,
-                           bool *is_at_lock)
+static uint32_t find_users(const marey_samples *samples, uint32_t stack, enum lock *at)
 {
-    *is_at_lock = false;
+    *at = NO_LOCK;
     while (stack != 0) {
         const struct marey_samples_stack frame = marey_samples_get_stack(samples, stack);
         const uint32_t function = marey_samples_get_location(samples, frame.location).function;
         const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
         if (marey__native_is_users(f))
             return frame.location;
-        *is_at_lock |= lock_of(f) >= (is_on_cpu ? WAITS_FOR_LOCK : TAKES_LOCK);
+        *at = MAREY__MAX(*at, lock_of(f));
         stack = frame.parent;
     }
     return 0;
@@ -60,13 +59,15 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     if (marey_samples_get_process(s->samples, round->process)->python != 0)
         return MAREY_OK;
     for (size_t i = 0; i < round->n_seen; i++) {
-        bool is_at_lock;
+        enum lock at;
         const struct marey_samples_seen *const seen = &round->seen[i];
         const bool is_on_cpu = (seen->flags & MAREY_SAMPLE_ON_CPU) != 0;
-        const uint32_t location = find_users(s->samples, seen->stack, is_on_cpu, &is_at_lock),
+        const uint32_t location = find_users(s->samples, seen->stack, &at),
                        function = marey_samples_get_location(s->samples, location).function;
+        const bool is_at_lock = at >= (is_on_cpu ? WAITS_FOR_LOCK : TAKES_LOCK);
         if (!is_at_lock && !is_on_cpu)
             continue;
+        s->calls_ns += is_on_cpu && at == TAKES_LOCK ? round->weight_ns : 0;
         s->n++;
         is_busy = true;
         process->threads_ns += round->weight_ns;
@@ -156,8 +157,8 @@ void marey__native_put_hot(const struct marey__facts *facts, char *text, size_t 
             marey__append(text, size, len, " %s (%s:%u) has %.0f %% of its CPU time.", f->name,
                           marey__base_name(f->file), place.line, share * 100);
         else if (place.function != 0 && share >= least)
-            marey__append(text, size, len, " %s (%s) has %.0f %% of its CPU time.", f->name, f->module,
-                          share * 100);
+            marey__append(text, size, len, " %s (%s) has %.0f %% of its CPU time.", f->name,
+                          f->module, share * 100);
     }
     marey__native_fini(&s);
 }

@@ -63,6 +63,8 @@ static uint8_t flags_of(const struct marey_samples_function *f, uint8_t around)
     uint8_t flags = around;
     if (strstr(f->file, "/torch/_dynamo/convert_frame.py") != NULL)
         flags |= MAREY__FACT_COMPILES;
+    if (strstr(f->file, "/torch/distributed/") != NULL)
+        flags |= MAREY__FACT_COMMUNICATES;
     if (strstr(f->file, "/multiprocessing/queues.py") != NULL && strstr(f->name, "get") != NULL)
         flags |= MAREY__FACT_IDLES;
     if (marey__facts_is_users(f)) {
@@ -138,7 +140,7 @@ static void add_stack(const struct place_search *s, uint32_t stack)
 static uint32_t innermost(const struct place_search *s, uint64_t all_ns, uint64_t others_ns,
                           bool only_users)
 {
-    const double most_usual = 1.0 / 3;
+    const double most_usual = 0.1;
     const marey_samples *const samples = s->facts->set.samples;
     uint32_t found = 0;
     double deepest = 0;
@@ -147,7 +149,8 @@ static uint32_t innermost(const struct place_search *s, uint64_t all_ns, uint64_
         const struct marey_samples_function *const f = marey_samples_get_function(samples, i);
         if (s->ns[i] * 2 < all_ns || depth <= deepest || is_mareys(f) ||
             (only_users && !marey__facts_is_users(f)) ||
-            (double)s->other_ns[i] * (double)all_ns > most_usual * (double)s->ns[i] * (double)others_ns)
+            (double)s->other_ns[i] * (double)all_ns >
+                most_usual * (double)s->ns[i] * (double)others_ns)
             continue;
         found = i;
         deepest = depth;
@@ -197,7 +200,8 @@ static bool search(const struct place_search *s, bool only_users, struct marey__
             others_ns += s->others[i];
             add_other(s, i);
         }
-    memset(s->seen, 0, ((size_t)marey_samples_n_functions(s->facts->set.samples) + 1) * sizeof *s->seen);
+    memset(s->seen, 0,
+           ((size_t)marey_samples_n_functions(s->facts->set.samples) + 1) * sizeof *s->seen);
     for (uint32_t i = 1; i <= s->facts->n_stacks; i++)
         if (s->weights[i] != 0) {
             all_ns += s->weights[i];
@@ -207,7 +211,8 @@ static bool search(const struct place_search *s, bool only_users, struct marey__
         return true;
     if (others_ns != 0)
         out->function = innermost(s, all_ns, others_ns, true);
-    memset(s->other_ns, 0, ((size_t)marey_samples_n_functions(s->facts->set.samples) + 1) * sizeof *s->other_ns);
+    memset(s->other_ns, 0,
+           ((size_t)marey_samples_n_functions(s->facts->set.samples) + 1) * sizeof *s->other_ns);
     for (int users = 1; out->function == 0 && users >= (only_users ? 1 : 0); users--)
         out->function = innermost(s, all_ns, 0, users != 0);
     if (out->function == 0)
@@ -266,8 +271,8 @@ static bool is_for_user(const marey_samples *samples, uint32_t stack, bool with_
     return false;
 }
 
-static uint64_t weight_of(const struct marey__facts *facts, const struct marey__fact_cell *cell,
-                          enum marey__fact_samples which)
+uint64_t marey__fact_weight(const struct marey__facts *facts, const struct marey__fact_cell *cell,
+                            enum marey__fact_samples which)
 {
     const marey_samples *const samples = facts->set.samples;
     const struct marey__fact_sum *const sum = &cell->sum;
@@ -283,6 +288,11 @@ static uint64_t weight_of(const struct marey__facts *facts, const struct marey__
                    : 0;
     case MAREY__FACT_SETTING_UP:
         return is_for_user(samples, stack, false) ? sum->gil_ns : 0;
+    case MAREY__FACT_WAITING:
+        return marey__fact_cell_is_of(cell, MAREY__FACT_BOTH(MAREY__FACT_BACKWARD)) ||
+                       (flags & MAREY__FACT_COMMUNICATES) != 0
+                   ? sum->off_ns
+                   : 0;
     case MAREY__FACT_IDLE:
         return (flags & MAREY__FACT_IDLES) != 0 ? sum->ns : 0;
     case MAREY__FACT_GC:
@@ -304,7 +314,7 @@ uint64_t marey__facts_weigh(const struct marey__facts *facts, uint64_t kinds,
     for (size_t i = 0; i < facts->n_cells; i++) {
         const struct marey__fact_cell *const cell = &facts->cells[i];
         const uint64_t own_ns =
-            marey__fact_cell_is_of(cell, kinds) ? weight_of(facts, cell, which) : 0;
+            marey__fact_cell_is_of(cell, kinds) ? marey__fact_weight(facts, cell, which) : 0;
         ns += own_ns;
         *n += own_ns != 0 ? cell->sum.n : 0;
     }
@@ -329,7 +339,7 @@ static uint64_t *weigh_stacks(const struct marey__facts *facts, uint64_t kinds,
         if (marey__fact_cell_is_of(&facts->cells[i], kinds) &&
             marey__fact_cell_stack(&facts->cells[i]) != 0)
             weights[marey__fact_cell_stack(&facts->cells[i])] +=
-                weight_of(facts, &facts->cells[i], which);
+                marey__fact_weight(facts, &facts->cells[i], which);
     return weights;
 }
 
@@ -353,7 +363,8 @@ bool marey__facts_find_typical_place(const struct marey__facts *facts, uint64_t 
 {
     *out = (struct marey__fact_place){0};
     uint64_t *const weights MAREY__FREED = weigh_stacks(facts, kinds, MAREY__FACT_ALL),
-                   *const other_weights MAREY__FREED = weigh_stacks(facts, others, MAREY__FACT_ALL);
+                            *const other_weights MAREY__FREED =
+                                weigh_stacks(facts, others, MAREY__FACT_ALL);
     if (weights == NULL || other_weights == NULL)
         return false;
     return !facts->has_samples || find_place_of(facts, weights, other_weights, false, false, out);
@@ -364,14 +375,14 @@ uint64_t marey__facts_weigh_lines(const struct marey__facts *facts, uint64_t kin
     enum { LEAST = 10 };
     const size_t n = (size_t)marey_samples_n_locations(facts->set.samples) + 1;
     uint64_t *const all MAREY__FREED = marey__calloc(n, sizeof *all),
-                   *const python MAREY__FREED = marey__calloc(n, sizeof *python), ns = 0;
+                        *const python MAREY__FREED = marey__calloc(n, sizeof *python), ns = 0;
     for (size_t i = 0; all != NULL && python != NULL && i < facts->n_cells; i++) {
         const struct marey__fact_cell *const cell = &facts->cells[i];
         const uint32_t location = marey__fact_cell_is_of(cell, kinds)
                                       ? location_in(facts, marey__fact_cell_stack(cell), function)
                                       : 0;
-        all[location] += weight_of(facts, cell, MAREY__FACT_ALL);
-        python[location] += weight_of(facts, cell, MAREY__FACT_PYTHON);
+        all[location] += marey__fact_weight(facts, cell, MAREY__FACT_ALL);
+        python[location] += marey__fact_weight(facts, cell, MAREY__FACT_PYTHON);
     }
     for (size_t i = 1; all != NULL && python != NULL && i < n; i++)
         ns += python[i] * LEAST >= all[i] ? all[i] : 0;

@@ -220,21 +220,41 @@ static bool is_in(const struct marey__interval *list, size_t n, size_t *at, uint
     return *at < n && list[*at].begin_ns <= ns;
 }
 
+static void add_sums(struct marey__fact_sum *sum, const struct marey__fact_sum *more)
+{
+    sum->n += more->n;
+    sum->ns += more->ns;
+    sum->gil_ns += more->gil_ns;
+    sum->gc_ns += more->gc_ns;
+    sum->wants_ns += more->wants_ns;
+    sum->off_ns += more->off_ns;
+}
+
 static bool add_to_cell(struct marey__facts *facts, uint32_t kind, uint32_t stack,
                         const struct marey__fact_sum *more)
 {
     const uint64_t key = (uint64_t)kind << 32 | stack;
     const uint32_t number =
         MAREY__MAP_NUMBER(&facts->cells_by_key, facts->cells, facts->n_cells, facts->cells_cap, key);
-    if (number == 0)
-        return false;
-    struct marey__fact_sum *const sum = &facts->cells[number - 1].sum;
-    sum->n += more->n;
-    sum->ns += more->ns;
-    sum->gil_ns += more->gil_ns;
-    sum->gc_ns += more->gc_ns;
-    sum->wants_ns += more->wants_ns;
-    return true;
+    if (number != 0)
+        add_sums(&facts->cells[number - 1].sum, more);
+    return number != 0;
+}
+
+/* Of a step that counts, where there are several trainers. */
+static bool add_to_rank(struct marey__facts *facts, uint32_t trainer, uint32_t kind, uint32_t stack,
+                        const struct marey__fact_sum *more)
+{
+    enum { MOST_RANKS = 1024 };
+    const uint64_t key = (uint64_t)trainer << 40 | (uint64_t)kind << 32 | stack;
+    if (facts->n_trainers < 2 || facts->n_trainers > MOST_RANKS ||
+        (MAREY__FACT_STEPS >> kind & 1) == 0)
+        return true;
+    const uint32_t number = MAREY__MAP_NUMBER(&facts->rank_cells_by_key, facts->rank_cells,
+                                              facts->n_rank_cells, facts->rank_cells_cap, key);
+    if (number != 0)
+        add_sums(&facts->rank_cells[number - 1].sum, more);
+    return number != 0;
 }
 
 /* Of a trainer, in a step that counts. Where another thread holds the interpreter lock, the main thread may wait for it. */
@@ -253,17 +273,23 @@ static bool add_slow_sample(struct marey__facts *facts, const struct marey__trai
         (struct marey__fact_slow_sample){(uint32_t)t->at_step, seen->stack, round->weight_ns});
 }
 
+static struct marey__fact_sum sum_of(const struct marey_samples_round *round,
+                                     const struct marey_samples_seen *seen)
+{
+    const uint64_t ns = round->weight_ns;
+    return (struct marey__fact_sum){.n = 1,
+                                    .ns = ns,
+                                    .gil_ns = (seen->flags & MAREY_SAMPLE_GIL) != 0 ? ns : 0,
+                                    .gc_ns = (seen->flags & MAREY_SAMPLE_GC) != 0 ? ns : 0,
+                                    .wants_ns = (seen->flags & MAREY_SAMPLE_WANTS_GIL) != 0 ? ns : 0,
+                                    .off_ns = (seen->flags & MAREY_SAMPLE_OFF_CPU) != 0 ? ns : 0};
+}
+
 static bool add_sample(struct marey__facts *facts, uint32_t kind,
                        const struct marey_samples_round *round, const struct marey_samples_seen *seen)
 {
-    const uint64_t ns = round->weight_ns;
-    return add_to_cell(
-        facts, kind, seen->stack,
-        &(struct marey__fact_sum){.n = 1,
-                                  .ns = ns,
-                                  .gil_ns = (seen->flags & MAREY_SAMPLE_GIL) != 0 ? ns : 0,
-                                  .gc_ns = (seen->flags & MAREY_SAMPLE_GC) != 0 ? ns : 0,
-                                  .wants_ns = (seen->flags & MAREY_SAMPLE_WANTS_GIL) != 0 ? ns : 0});
+    const struct marey__fact_sum sum = sum_of(round, seen);
+    return add_to_cell(facts, kind, seen->stack, &sum);
 }
 
 /* Who holds the interpreter lock while the main thread waits for it in a step. */
@@ -307,7 +333,9 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
         const bool is_import =
             t != NULL && t->n_steps == 0 &&
             marey__samples_is_startup(s->chosen, round->process, round->at_ns, seen->stack);
+        const struct marey__fact_sum sum = sum_of(round, seen);
         MAREY__TRY_MEMORY(
+            add_to_rank(facts, number, kind, seen->stack, &sum) &&
             add_sample(facts, is_import ? (uint32_t)MAREY__FACT_STARTUP : kind, round, seen) &&
             add_slow_sample(facts, t, kind, round, seen) && add_holder(facts, kind, round, seen) &&
             (!is_gap || add_sample(facts, MAREY__FACT_HOST_GAP, round, seen)) &&
@@ -427,9 +455,10 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->cells, facts->slow_samples,
-                    facts->stack_flags);
+    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->cells, facts->rank_cells,
+                    facts->slow_samples, facts->stack_flags);
     marey__key_map_fini(&facts->cells_by_key);
+    marey__key_map_fini(&facts->rank_cells_by_key);
     if (facts->has_samples)
         marey__samples_fini(&facts->set);
 }

@@ -16,8 +16,10 @@ struct reading {
     uint64_t begin_ns, end_ns;
     uint64_t at_ns, before_ns; /* of the values that are being read, and of those before; 0: none */
     double sums[MAREY__SYSTEM_COUNTERS], all_ns; /* values, times the time since the ones before */
-    uint32_t *trainers;                          /* by process of the set, plus one */
+    uint32_t n_resident[MAREY__RESIDENT_PARTS];
+    uint32_t *trainers; /* by process of the set, plus one */
     uint64_t *io_by_location, *io_by_function, *io_by_wait;
+    uint64_t *all_by_location; /* of main threads, at the innermost line of the user's code */
 };
 
 /* ---- counters ---- */
@@ -34,6 +36,18 @@ static int counter_of(const struct reading *r, uint32_t number)
     return -1;
 }
 
+static void add_resident(struct reading *r, uint64_t ns, double value)
+{
+    if (r->begin_ns == 0) /* no steps */
+        return;
+    const double part = (double)(ns - r->begin_ns) / (double)(r->end_ns - r->begin_ns);
+    const size_t i = (size_t)(part * MAREY__RESIDENT_PARTS);
+    if (i < MAREY__RESIDENT_PARTS) {
+        double *const mean = &r->facts->system.resident[i];
+        *mean += (value - *mean) / ++r->n_resident[i];
+    }
+}
+
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
 {
     struct reading *const r = ctx;
@@ -48,6 +62,8 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
         memcpy(&value, &word[2], sizeof value);
         if (counter < 0)
             continue;
+        if (counter == MAREY__SYSTEM_RESIDENT)
+            add_resident(r, ns, value);
         if (ns != r->at_ns) { /* readings are rarer where there are many threads */
             r->before_ns = r->at_ns;
             r->at_ns = ns;
@@ -70,6 +86,7 @@ static marey_status read_counters(struct reading *r)
     }
     for (int i = 0; i < MAREY__SYSTEM_COUNTERS; i++)
         s->mean[i] = r->all_ns > 0 ? r->sums[i] / r->all_ns : 0;
+    s->counted_ns = r->all_ns;
     return MAREY_OK;
 }
 
@@ -133,10 +150,13 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
             continue;
         s->n_main++;
         s->main_ns += round->weight_ns;
-        if ((seen->flags & MAREY_SAMPLE_OFF_CPU) == 0 || is_elsewhere || !is_file_wait(seen->wait))
+        if (is_elsewhere)
             continue;
         const uint32_t location = place_of(
             samples, seen->stack, marey_samples_get_process(samples, round->process)->python == 0);
+        r->all_by_location[location] += round->weight_ns;
+        if ((seen->flags & MAREY_SAMPLE_OFF_CPU) == 0 || !is_file_wait(seen->wait))
+            continue;
         s->io_ns += round->weight_ns;
         r->io_by_location[location] += round->weight_ns;
         r->io_by_function[marey_samples_get_location(samples, location).function] += round->weight_ns;
@@ -149,6 +169,7 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
 
 static marey_status read_waits(struct reading *r)
 {
+    enum { PART_OF_LINE = 5 }; /* a line that waits in one sample of so many is there for it */
     struct marey__facts *const facts = r->facts;
     const marey_samples *const samples = facts->set.samples;
     r->trainers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *r->trainers);
@@ -156,14 +177,19 @@ static marey_status read_waits(struct reading *r)
         marey__calloc((size_t)marey_samples_n_locations(samples) + 1, sizeof *r->io_by_location);
     r->io_by_function =
         marey__calloc((size_t)marey_samples_n_functions(samples) + 1, sizeof *r->io_by_function);
+    r->all_by_location =
+        marey__calloc((size_t)marey_samples_n_locations(samples) + 1, sizeof *r->all_by_location);
     r->io_by_wait = marey__calloc(256, sizeof *r->io_by_wait);
-    MAREY__TRY_MEMORY(r->trainers != NULL && r->io_by_location != NULL &&
+    MAREY__TRY_MEMORY(r->trainers != NULL && r->io_by_location != NULL && r->all_by_location != NULL &&
                       r->io_by_function != NULL && r->io_by_wait != NULL);
     for (size_t i = 0; i < facts->n_trainers; i++)
         r->trainers[facts->trainers[i].target] = (uint32_t)i + 1;
     r->trainers[0] = 0;
     MAREY_TRY(marey__samples_visit(&facts->set, NULL, take_round, r));
     marey__place_most(samples, r->io_by_function, r->io_by_location, &facts->system.io_place);
+    for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++)
+        if (r->io_by_location[i] * PART_OF_LINE >= r->all_by_location[i])
+            facts->system.io_lines_ns += r->all_by_location[i];
     if (facts->system.io_ns != 0)
         facts->system.io_place.share =
             (double)facts->system.io_place.ns / (double)facts->system.io_ns;
@@ -184,6 +210,6 @@ marey_status marey__facts_read_system(struct marey__facts *facts)
     marey_status status = read_counters(&r);
     if (status == MAREY_OK)
         status = read_waits(&r);
-    MAREY__FREE_ALL(r.trainers, r.io_by_location, r.io_by_function, r.io_by_wait);
+    MAREY__FREE_ALL(r.trainers, r.io_by_location, r.io_by_function, r.io_by_wait, r.all_by_location);
     return status;
 }

@@ -11,7 +11,8 @@
 #include "analyze/diagnosis/internal.h"
 
 static const double least_threads = 2; /* that want to run, for each usable core */
-enum { FEWEST_VALUES = 4 };
+static const double least_ns =
+    5e8; /* of counters: they are read less often where there are many threads */
 
 bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct marey__finding *out)
 {
@@ -23,7 +24,7 @@ bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct mar
     const bool is_python =
         facts->has_samples && facts->trainers[0].target != 0 &&
         marey_samples_get_process(facts->set.samples, facts->trainers[0].target)->python != 0;
-    if (facts->n_steps == 1 || (facts->n_steps == 0 && !is_python) || s->n_values < FEWEST_VALUES)
+    if (facts->n_steps == 1 || (facts->n_steps == 0 && !is_python) || s->counted_ns < least_ns)
         return false;
     const double cores = s->mean[MAREY__SYSTEM_CORES],
                  wanted = s->mean[MAREY__SYSTEM_RUNNING] + s->mean[MAREY__SYSTEM_WAITING];

@@ -16,6 +16,17 @@
 static const double least_share = 0.25; /* of the run or of steps */
 enum { FEWEST_SAMPLES = 50 };
 
+/* Without steps the gain is that of the run, with its start: of this, what was sampled after imports. */
+static double part_of_run(const struct marey__facts *facts, uint64_t after_ns)
+{
+    const struct marey__trainer *const t = &facts->trainers[0];
+    const struct marey_process *const run = marey_recording_run(t->recording, 0);
+    const uint64_t imports_ns = marey__facts_sum(facts, MAREY__FACT_ONLY(MAREY__FACT_STARTUP)).ns,
+                   span_ns = t->end_ns - t->start_ns,
+                   run_ns = run != NULL ? MAREY__MAX(run->wall_ns, span_ns) : span_ns;
+    return (double)after_ns / (double)(after_ns + imports_ns) * (double)span_ns / (double)run_ns;
+}
+
 bool marey__find_hot_function(const struct marey__diagnosis *d, struct marey__finding *out)
 {
     const struct marey__facts *const facts = &d->facts;
@@ -32,16 +43,12 @@ bool marey__find_hot_function(const struct marey__diagnosis *d, struct marey__fi
         out->is.place.function == 0)
         return false;
     const double python = (double)out->is.place.ns / (double)all.ns,
-                 lines =
-                     (double)marey__facts_weigh_lines(facts, kinds, out->is.place.function) /
-                     (double)all.ns,
+                 lines = (double)marey__facts_weigh_lines(facts, kinds, out->is.place.function) /
+                         (double)all.ns,
                  share = fmin(fmax(python, lines), 1),
                  error = sqrt(share * (1 - share) / (double)all.n);
     const bool has_kernels = share > 1.25 * python;
-    /* Without steps the gain is that of the run, with its start. */
-    const double startup_ns =
-        (double)marey__facts_sum(facts, MAREY__FACT_ONLY(MAREY__FACT_STARTUP)).ns,
-                 of_run = facts->n_steps != 0 ? 1 : (double)all.ns / ((double)all.ns + startup_ns);
+    const double of_run = facts->n_steps != 0 ? 1 : part_of_run(facts, all.ns);
     if (python < least_share)
         return false;
     marey__finding_set_between(out, python * of_run, share * of_run, error);

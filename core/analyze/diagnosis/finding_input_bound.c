@@ -11,10 +11,11 @@
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_share = 0.03;  /* of a step */
+static const double least_share = 0.05;  /* of a step */
+static const double least_unknown = 0.1; /* where no function stands out */
 static const double short_load_ns = 2e6; /* per step: workers would not help */
 /* Workers that are idle for most of the time, or run no code of the user's, are fast enough: batches are on their way. */
-static const double most_idle = 2.0 / 3, least_handing_over = 0.1;
+static const double most_idle = 2.0 / 3, least_handing_over = 0.25;
 
 static bool is_users(const struct marey__facts *facts, uint32_t function)
 {
@@ -29,6 +30,10 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
         return false;
     marey__facts_share(facts, MAREY__FACT_DATA, &share, &error);
     const double exposed = marey__facts_exposed_data(facts);
+    /* Where one rank loads longer than the others, that is a finding of its own. */
+    const struct marey__finding *const straggler = marey__diagnosis_find(d, "straggler");
+    if (straggler != NULL && straggler->is.phase == MAREY__FACT_DATA)
+        return false;
     share *= exposed;
     error *= exposed;
     if (share < least_share)
@@ -54,25 +59,27 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
         !marey__facts_find_place(facts, MAREY__FACT_BOTH(MAREY__FACT_DATA), MAREY__FACT_ALL,
                                  &out->is.place))
         return false;
+    if (facts->has_samples && out->is.place.function == 0 && share < least_unknown)
+        return false;
     char step[32], wait[32];
     marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
     marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, wait, sizeof wait);
     snprintf(out->is.claim, sizeof out->is.claim,
              "Input-bound: training waits for data %.0f %% of each step (%s of %s).", share * 100,
              wait, step);
-    const char *const where = is_handing_over
-                                  ? "in the main process, which waits for batches on their way from "
-                                    "data-loader workers"
-                              : by_workers ? "in the data-loader workers"
-                              : n_workers == 0
-                                  ? "in the main process: the DataLoader has num_workers=0"
-                                  : "in the main process";
+    const char *const where =
+        is_handing_over  ? "in the main process, which waits for batches on their way from "
+                           "data-loader workers"
+        : by_workers     ? "in the data-loader workers"
+        : n_workers == 0 ? "in the main process: the DataLoader has num_workers=0"
+                         : "in the main process";
     snprintf(out->detail, sizeof out->detail, "of loading, %s.", where);
     if (is_handing_over)
-        snprintf(out->is.action, sizeof out->is.action,
-                 "Workers are fast enough, handing batches over is not: use num_workers=0 if loading "
-                 "is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
-                 "epochs are short.");
+        snprintf(
+            out->is.action, sizeof out->is.action,
+            "Workers are fast enough, handing batches over is not: use num_workers=0 if loading "
+            "is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
+            "epochs are short.");
     else if (share * (double)facts->median_ns < short_load_ns)
         snprintf(out->is.action, sizeof out->is.action,
                  "Loading is short: handing batches over between processes would take as long. Use "

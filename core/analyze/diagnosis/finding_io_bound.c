@@ -26,7 +26,10 @@ bool marey__find_io_bound(const struct marey__diagnosis *d, struct marey__findin
     const double share = (double)s->io_ns / (double)s->main_ns;
     if (share < least_share)
         return false;
-    marey__finding_set_share(out, share, sqrt(share * (1 - share) / (double)s->n_main));
+    /* A call that waits also works: in the kernel, and to prepare what it writes. */
+    const double lines = fmax(share, (double)s->io_lines_ns / (double)s->main_ns);
+    marey__finding_set_between(out, share, lines, sqrt(share * (1 - share) / (double)s->n_main));
+    out->is.share = share;
     out->is.place = s->io_place;
     char rate[32], call[64];
     snprintf(

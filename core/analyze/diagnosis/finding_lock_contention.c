@@ -3,7 +3,8 @@
  * which they could work.
  *
  * The gain is that of the time in which any thread works or is at a lock; the rest of a run is nobody's. It is not more
- * than if all cores did the work that some do now.
+ * than if all cores did the work that some do now,
+ * without calls that take locks.
  * Wrong when: threads that do not wait for the lock would wait for something else, such as memory.
  */
 #include <math.h>
@@ -29,9 +30,10 @@ bool marey__find_lock_contention(const struct marey__diagnosis *d, struct marey_
         uint64_t run_ns = 0;
         for (uint32_t i = 1; i <= marey_samples_n_processes(s.samples); i++)
             run_ns += s.processes[i].run_ns;
-        if (cores > 0 && s.work_ns != 0) /* threads that do not wait any more need cores */
-            out->at_most = out->gain_high =
-                fmax(1, fmin(out->at_most, cores * (double)run_ns / (double)s.work_ns));
+        if (cores > 0 && s.work_ns > s.calls_ns) /* threads that do not wait any more need cores */
+            out->at_most = out->gain_high = fmax(
+                1, fmin(out->at_most, cores * (double)run_ns / (double)(s.work_ns - s.calls_ns)));
+        out->gain_low = fmin(out->gain_low, out->at_most);
         out->is.place.share = s.lock_ns != 0 ? (double)out->is.place.ns / (double)s.lock_ns : 0;
         found = out->is.place.function != 0 && part >= least_share;
         snprintf(

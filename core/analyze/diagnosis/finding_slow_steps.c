@@ -215,11 +215,10 @@ static double share_of(const struct marey__facts *facts, enum marey__rare what,
         return 0;
     const uint64_t steps = MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
                    kinds = is_gc ? steps : MAREY__FACT_BOTH(known[what].phase);
-    if (is_outlier
-            ? !find_extra(facts, place, rare)
-        : is_gc ? !marey__facts_find_place(facts, kinds, MAREY__FACT_GC, place)
-                : !marey__facts_find_typical_place(
-                      facts, kinds, MAREY__FACT_USUAL_STEPS & ~MAREY__FACT_KNOWN, place))
+    if (is_outlier ? !find_extra(facts, place, rare)
+        : is_gc    ? !marey__facts_find_place(facts, kinds, MAREY__FACT_GC, place)
+                   : !marey__facts_find_typical_place(
+                         facts, kinds, MAREY__FACT_USUAL_STEPS & ~MAREY__FACT_KNOWN, place))
         return 0;
     /* Samples are fewer where the sampler pauses. */
     const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_STEPS).ns,

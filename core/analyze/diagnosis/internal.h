@@ -136,10 +136,11 @@ struct marey__fact_sum {
     uint64_t gil_ns;   /* of these, while the thread held the interpreter lock */
     uint64_t gc_ns;    /* of these, in a garbage collection */
     uint64_t wants_ns; /* of these, while it waited for the lock */
+    uint64_t off_ns;   /* of these, off the CPU */
 };
 /* Samples of a kind with one stack. */
 struct marey__fact_cell {
-    uint64_t key; /* the kind, then 32 bits of the stack */
+    uint64_t key; /* among those by rank the trainer's number; the kind, 8 bits; 32 bits of the stack */
     struct marey__fact_sum sum;
 };
 static inline uint32_t marey__fact_cell_stack(const struct marey__fact_cell *cell)
@@ -148,7 +149,7 @@ static inline uint32_t marey__fact_cell_stack(const struct marey__fact_cell *cel
 }
 static inline bool marey__fact_cell_is_of(const struct marey__fact_cell *cell, uint64_t kinds)
 {
-    return (kinds >> (cell->key >> 32) & 1) != 0;
+    return (kinds >> (cell->key >> 32 & 0xff) & 1) != 0;
 }
 
 /* Garbage collections in steps that count, outside of data. */
@@ -186,6 +187,8 @@ struct marey__fact_place {
     uint64_t ns;       /* of samples in it */
 };
 
+enum { MAREY__RESIDENT_PARTS = 8 };
+
 struct marey__facts {
     struct marey__samples_set set;
     bool has_samples, has_device;
@@ -196,6 +199,10 @@ struct marey__facts {
     struct marey__fact_cell *cells;
     size_t n_cells, cells_cap;
     struct marey__key_map cells_by_key;
+    /* The same in steps that count, for each trainer, where there are several; the key has its number, too. */
+    struct marey__fact_cell *rank_cells;
+    size_t n_rank_cells, rank_cells_cap;
+    struct marey__key_map rank_cells_by_key;
     uint8_t *stack_flags; /* by stack: enum marey__fact_flag */
     uint8_t claimed;      /* by findings that were made: other rules leave such stacks out */
     struct marey__fact_slow_sample *slow_samples; /* outside of phases with a finding of their own */
@@ -211,12 +218,15 @@ struct marey__facts {
     struct marey__fact_rare rare[MAREY__RARES];
     uint64_t usual_ns; /* the median without data */
     struct marey__system_facts {
-        size_t n_values;                     /* of each counter; 0: not recorded */
-        double mean[MAREY__SYSTEM_COUNTERS]; /* while steps count; without steps, of the run */
+        size_t n_values;                        /* of each counter; 0: not recorded */
+        double counted_ns;                      /* the time that they are of */
+        double resident[MAREY__RESIDENT_PARTS]; /* means over equal parts of the steps; 0: unknown */
+        double mean[MAREY__SYSTEM_COUNTERS];    /* while steps count; without steps, of the run */
         /* Of main threads, at the same times. */
         uint64_t n_main, main_ns,
-            io_ns;        /* io: waits for files, outside of phases with a finding of their own */
-        uint32_t io_wait; /* the most frequent one, a code */
+            io_ns; /* io: waits for files, outside of phases with a finding of their own */
+        uint64_t io_lines_ns; /* of all samples at lines that wait for files in a fifth of them */
+        uint32_t io_wait;     /* the most frequent one, a code */
         struct marey__fact_place io_place;
     } system;
     const char *detected_by; /* NULL: no steps */
@@ -284,7 +294,8 @@ uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps);
 enum marey__fact_flag {
     MAREY__FACT_COMPILES = 1, /* torch.compile */
     MAREY__FACT_LOGS = 2, /* in a library for logging, or a function of the user's with such a name */
-    MAREY__FACT_IDLES = 4, /* waits at a queue of multiprocessing */
+    MAREY__FACT_IDLES = 4,        /* waits at a queue of multiprocessing */
+    MAREY__FACT_COMMUNICATES = 8, /* torch.distributed */
 };
 /* Sets the flags of all stacks. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__facts_flag_stacks(struct marey__facts *facts);
@@ -293,12 +304,16 @@ MAREY_WARN_UNUSED bool marey__facts_flag_stacks(struct marey__facts *facts);
 enum marey__fact_samples {
     MAREY__FACT_ALL,
     MAREY__FACT_PYTHON, /* that hold the interpreter lock in users' code, or in Python code of numpy and torch that it calls */
-    MAREY__FACT_GC,        /* in garbage collections */
+    MAREY__FACT_GC,     /* in garbage collections */
     MAREY__FACT_COMPILING, /* with the flag */
     MAREY__FACT_LOGGED,    /* with the flag, or in the phase logging */
     MAREY__FACT_IDLE,      /* with the flag */
+    MAREY__FACT_WAITING,   /* off the CPU in the phase backward, or in torch.distributed */
     MAREY__FACT_SETTING_UP, /* that hold the interpreter lock for users' code: not for imports or installed packages */
 };
+/* Of a cell, the time of such samples. */
+uint64_t marey__fact_weight(const struct marey__facts *facts, const struct marey__fact_cell *cell,
+                            enum marey__fact_samples which);
 /* The time of such samples, and their number. */
 uint64_t marey__facts_weigh(const struct marey__facts *facts, uint64_t kinds,
                             enum marey__fact_samples which, uint64_t *n);
@@ -328,6 +343,32 @@ uint64_t marey__facts_weigh_lines(const struct marey__facts *facts, uint64_t kin
 
 /* Outside of the standard library, of installed packages and of what is frozen into Python. */
 bool marey__facts_is_users(const struct marey_samples_function *f);
+
+/* ---- facts_ranks.c: ranks of a training that wait for each other on the CPU ---- */
+
+struct marey__fact_rank {
+    const struct marey__trainer *trainer;
+    double step_ns, wait_ns; /* of a mean step; of this, in which it waits for other ranks */
+    double error_ns;         /* of the latter */
+    double phase_ns[MAREY__FACT_PHASES]; /* of a mean step, without waits */
+};
+struct marey__fact_ranks {
+    struct marey__fact_rank *list;
+    size_t n;
+    const struct marey__fact_rank *slowest; /* waits least */
+    double step_ns, excess_ns,
+        error_ns; /* of the slowest: what it works longer than the median of the others */
+    enum marey__fact_phase phase; /* in which it does so the longest */
+    double phase_excess_ns;
+};
+/* False: there are no several ranks, or they do not wait for each other in equal steps; or out of memory. fini takes what was made. */
+bool marey__fact_ranks_read(const struct marey__facts *facts, struct marey__fact_ranks *out);
+void marey__fact_ranks_fini(struct marey__fact_ranks *ranks);
+/* The place of a rank's samples in a phase. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__fact_ranks_find_place(const struct marey__facts *facts,
+                                                    const struct marey__fact_rank *rank,
+                                                    enum marey__fact_phase phase,
+                                                    struct marey__fact_place *out);
 
 /* ---- startup.c ---- */
 
@@ -361,17 +402,19 @@ struct marey__cause {
 struct marey__finding {
     struct marey__cause is; /* the finding itself */
     bool is_risk;
+    bool is_experimental; /* left out, unless asked for */
     char detail[MAREY__FINDING_TEXT];
     double at_most, gain_low, gain_high; /* factors; 0: a risk */
     double confidence;
     struct marey__cause because[MAREY__MAX_CAUSES];
     size_t n_because;
-    uint8_t claims; /* stacks with these flags are explained by it */
+    uint8_t claims;                       /* stacks with these flags are explained by it */
+    const struct marey__trainer *trainer; /* that it is about; NULL: all of them */
 };
 
 /* The share of a step that a fix removes at most, its standard error, and the gains that follow. */
 void marey__finding_set_share(struct marey__finding *f, double share, double error);
-/* The same for a share that is between two. */
+/* The same for a share that is between two; nothing else becomes faster. */
 void marey__finding_set_between(struct marey__finding *f, double least, double most, double error);
 /* The same for a share that was measured in full: the error is what other runs differ by. */
 void marey__finding_set_measured(struct marey__finding *f, double share, double error);
@@ -385,6 +428,7 @@ MAREY_WARN_UNUSED marey_status marey__facts_read_system(struct marey__facts *fac
 struct marey__native {
     const marey_samples *samples;
     uint64_t n, work_ns, lock_ns; /* samples on a CPU core or at a lock; their time */
+    uint64_t calls_ns;            /* of work, in functions that take and release locks */
     struct marey__native_process {
         uint64_t run_ns, busy_ns, threads_ns; /* of rounds; of those with such a sample; of these */
     } * processes;
@@ -421,7 +465,8 @@ marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find
     marey__find_recompilation, marey__find_logging_in_step, marey__find_slow_steps,
     marey__find_gil_contention, marey__find_startup_dominates, marey__find_gc_pauses,
     marey__find_hot_function, marey__find_lock_contention, marey__find_io_bound,
-    marey__find_cpu_oversubscribed;
+    marey__find_cpu_oversubscribed, marey__find_late_rank, marey__find_exposed_communication,
+    marey__find_memory_leak;
 
 extern const char marey__gc_action[];
 

@@ -21,6 +21,7 @@ def train(rank, steps, width, port):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

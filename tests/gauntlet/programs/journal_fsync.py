@@ -9,7 +9,7 @@ import time
 import torch
 from torch import nn
 
-USERS, ITEMS, WIDTH, STEPS, BATCH = 2000, 1000, 16, 600, 64
+USERS, ITEMS, WIDTH, STEPS, BATCH = 2000, 1000, 16, 8000, 64
 
 
 class Journal:

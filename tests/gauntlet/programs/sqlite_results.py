@@ -18,7 +18,7 @@ def store(connection, rate, value):
 
 
 def main():
-    n = 500
+    n = 12_000
     with tempfile.TemporaryDirectory(dir=".") as folder:
         connection = sqlite3.connect(f"{folder}/results.db")
         connection.execute("CREATE TABLE results (rate REAL, value REAL)")

@@ -7,7 +7,7 @@ import time
 import torch
 from torch import nn
 
-STEPS, BATCH, WIDTH = 120, 64, 512
+STEPS, BATCH, WIDTH = 200, 64, 512
 
 torch.set_num_threads(32)
 

@@ -1,0 +1,57 @@
+/*
+ * straggler: one rank of a training on CPUs works longer than the others in each step, and they wait for it.
+ *
+ * Exposed time is what it works longer than the median of the others. The place is what it runs in the phase in which it is
+ * later than they are. With a GPU, kernels of NCCL hide who waits for whom: such trainings have no finding yet.
+ * Wrong when: work is uneven by design, as between the stages of a pipeline.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "analyze/diagnosis/internal.h"
+
+static const double least_share = 0.05; /* of a step */
+
+static void put_action(enum marey__fact_phase phase, struct marey__finding *out)
+{
+    snprintf(
+        out->is.action, sizeof out->is.action, "%s",
+        phase == MAREY__FACT_DATA ? "Give each rank equal work: load on all ranks alike, or load "
+                                    "ahead in workers on this one."
+        : phase == MAREY__FACT_FORWARD || phase == MAREY__FACT_BACKWARD
+            ? "Give each rank equal work: batches of equal size, sequences of similar length; or "
+              "compare the "
+              "CPU of its machine with the others."
+            : "Move what only this rank does out of the step, do it less often, or in another "
+              "process.");
+}
+
+bool marey__find_late_rank(const struct marey__diagnosis *d, struct marey__finding *out)
+{
+    const struct marey__facts *const facts = &d->facts;
+    struct marey__fact_ranks ranks;
+    bool found = marey__fact_ranks_read(facts, &ranks) &&
+                 ranks.excess_ns >= least_share * ranks.step_ns &&
+                 marey__fact_ranks_find_place(facts, ranks.slowest, ranks.phase, &out->is.place);
+    if (found) {
+        const struct marey_process *const info = ranks.slowest->trainer->info;
+        char more[32], step[32];
+        out->is.id = "straggler";
+        out->is.phase = ranks.phase;
+        out->confidence = 0.8;
+        out->trainer = ranks.slowest->trainer;
+        marey__finding_set_share(out, ranks.excess_ns / ranks.step_ns,
+                                 ranks.error_ns / ranks.step_ns);
+        marey_text_number(ranks.excess_ns, MAREY_UNIT_NS, more, sizeof more);
+        marey_text_number(ranks.step_ns, MAREY_UNIT_NS, step, sizeof step);
+        snprintf(
+            out->is.claim, sizeof out->is.claim,
+            "Straggler: the other ranks wait for rank %d, which works %s longer in each step of "
+            "%s, mostly in the phase %s.",
+            info->rank, more, step, marey__fact_phase_names[ranks.phase]);
+        snprintf(out->detail, sizeof out->detail, "of this phase on rank %d.", info->rank);
+        put_action(ranks.phase, out);
+    }
+    marey__fact_ranks_fini(&ranks);
+    return found;
+}
