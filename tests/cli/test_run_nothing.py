@@ -88,9 +88,15 @@ def test_few_files_are_enough(marey: Callable[..., Finished], tmp_path: Path) ->
     """With a limit of 64 files for marey and the program."""
     script = "sum(i * i for i in range(6_000_000)); import sys; sys.exit(6)"
     (tmp_path / "busy.py").write_text(script)
-    command = "ulimit -n 64; exec \"$0\" run -o x.marey \"$1\" busy.py"
+    command = 'ulimit -n 64; exec "$0" run -o x.marey "$1" busy.py'
     more = {"cwd": tmp_path, "timeout": 60}
-    done = subprocess.run(["sh", "-c", command, BUILD / "cli" / "marey", sys.executable], capture_output=True, text=True, check=False, **more)
+    done = subprocess.run(
+        ["sh", "-c", command, BUILD / "cli" / "marey", sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+        **more,
+    )
     assert done.returncode == 6
     assert "recorded to x.marey" in done.stderr
     assert "busy.py" in marey("report", "x.marey", "--samples").stdout

@@ -232,9 +232,10 @@ def judge_slow(program: Slow, folder: Path, n_rounds: int) -> dict[str, Any]:
     findings = [short(each) for each in slow["findings"]]
     rank = rank_of(findings, planted[0])
     found = findings[rank - 1] if rank else None
+    is_right = bool(found and (planted[0] in WITHOUT_PLACE or is_there(found, planted, program.file)))
     result = {
         "program": name_of(program), "planted": planted[0], "function": planted[1], "lines": planted[2],
-        "findings": findings, "rank": rank, "is_place_right": bool(found and (planted[0] in WITHOUT_PLACE or is_there(found, planted, program.file))),
+        "findings": findings, "rank": rank, "is_place_right": is_right,
         "fixed": [short(each) for each in fixed["findings"]],
         "verdict": slow["verdict"], "verdict_fixed": fixed["verdict"], "cost_claimed": slow["cost"],
     }  # fmt: skip

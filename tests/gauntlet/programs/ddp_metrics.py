@@ -30,7 +30,9 @@ def train(rank, args, port):
     dist.init_process_group("gloo", rank=rank, world_size=2)
     torch.set_num_threads(1)
     torch.manual_seed(rank)
-    layers = nn.Sequential(nn.Linear(256, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, CLASSES))
+    layers = nn.Sequential(
+        nn.Linear(256, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, CLASSES)
+    )
     model = nn.parallel.DistributedDataParallel(layers)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     confusion = Confusion()

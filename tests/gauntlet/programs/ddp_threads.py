@@ -17,7 +17,9 @@ def train(rank, args, port):
     dist.init_process_group("gloo", rank=rank, world_size=2)
     torch.set_num_threads(THREADS)
     torch.manual_seed(rank)
-    layers = nn.Sequential(nn.Flatten(), nn.Linear(784, 1024), nn.GELU(), nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 10))
+    layers = nn.Sequential(
+        nn.Flatten(), nn.Linear(784, 1024), nn.GELU(), nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 10)
+    )
     model = nn.parallel.DistributedDataParallel(layers)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     start = time.perf_counter()

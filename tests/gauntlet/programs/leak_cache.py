@@ -10,7 +10,7 @@ from torch import nn
 QUERIES, DOCUMENTS, FEATURES, STEPS = 10**9, 400, 96, 3500
 
 
-@functools.lru_cache(maxsize=None)  # planted: memory-leak
+@functools.cache  # planted: memory-leak
 def features_of(query):
     generator = torch.Generator().manual_seed(query % 1000)
     return torch.randn(DOCUMENTS, FEATURES, generator=generator)

@@ -10,7 +10,9 @@ from torch import nn
 class Forecaster(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.layers = nn.Sequential(nn.Conv1d(1, width, 9, padding=4), nn.ReLU(), nn.Conv1d(width, width, 9, padding=4), nn.ReLU())
+        self.layers = nn.Sequential(
+            nn.Conv1d(1, width, 9, padding=4), nn.ReLU(), nn.Conv1d(width, width, 9, padding=4), nn.ReLU()
+        )
         self.head = nn.Conv1d(width, 1, 1)
 
     def forward(self, x):
