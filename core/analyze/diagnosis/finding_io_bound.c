@@ -31,13 +31,15 @@ bool marey__find_io_bound(const struct marey__diagnosis *d, struct marey__findin
     marey__finding_set_between(out, share, lines, sqrt(share * (1 - share) / (double)s->n_main));
     out->is.share = share;
     out->is.place = s->io_place;
-    char rate[32], call[64];
-    snprintf(
-        out->is.claim, sizeof out->is.claim,
-        "I/O-bound: the main thread waits for files %.0f %% of %s (%s, %s/s read).", share * 100,
-        facts->n_steps != 0 ? "each step" : "the time",
-        marey_sampler_wait_text(s->io_wait, call, sizeof call),
-        marey_text_number(s->mean[MAREY__SYSTEM_BYTES_READ], MAREY_UNIT_BYTES, rate, sizeof rate));
+    const double bytes = s->mean[MAREY__SYSTEM_BYTES_READ];
+    char rate[32], call[64], also[48] = "";
+    if (bytes >= 1e6)
+        snprintf(also, sizeof also, ", %s/s from storage",
+                 marey_text_number(bytes, MAREY_UNIT_BYTES, rate, sizeof rate));
+    snprintf(out->is.claim, sizeof out->is.claim,
+             "I/O-bound: the main thread waits for files %.0f %% of %s (%s%s).", share * 100,
+             facts->n_steps != 0 ? "each step" : "the time",
+             marey_sampler_wait_text(s->io_wait, call, sizeof call), also);
     snprintf(out->detail, sizeof out->detail, "of these waits.");
     snprintf(out->is.action, sizeof out->is.action,
              "Read ahead or write in another thread or process, keep files open, or move them to a "
