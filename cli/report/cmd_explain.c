@@ -26,7 +26,7 @@ static int list(void)
 {
     const struct marey_finding_page *page;
     for (size_t i = 0; (page = marey_finding_page_at(i)) != NULL; i++)
-        printf("%-20s%s\n", page->id, page->brief);
+        printf("%-23s %s\n", page->id, page->brief);
     return CLI_FINE;
 }
 

@@ -82,8 +82,8 @@ enum marey_sample_flags {
     MAREY_SAMPLE_WANTS_GIL = 1 << 3, /* waits for the GIL */
     MAREY_SAMPLE_EXCEPTION = 1 << 4, /* handles an exception */
     MAREY_SAMPLE_GC = 1 << 5,        /* runs the garbage collector */
-    MAREY_SAMPLE_UNSTABLE = 1 << 6,  /* the stack changed while it was copied */
-    MAREY_SAMPLE_EXACT = 1 << 7,     /* the thread was stopped while it was read */
+    MAREY_SAMPLE_UNSTABLE = 1 << 6, /* the stack changed while it was copied, or its thread woke up */
+    MAREY_SAMPLE_EXACT = 1 << 7,    /* the thread was stopped while it was read */
     MAREY_SAMPLE_AUDIT =
         1 << 8, /* randomly chosen exact sample, to measure the error of others; without EXACT it did not stop in time */
     MAREY_SAMPLE_TRUNCATED = 1 << 9,       /* outer frames are missing */

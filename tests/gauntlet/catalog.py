@@ -265,14 +265,14 @@ SLOW = (
                 """    pairs = []
     for i in range(len(text)):
         for j in range(max(0, i - WINDOW), min(len(text), i + WINDOW + 1)):
-            if i != j and (31 * text[i] + text[j]) % 8 == 0:  # every word has its own context words
-                pairs.append((text[i], text[j]))  # planted: startup-dominates
+            if i != j and (31 * text[i] + text[j]) % 64 == 0:  # planted: startup-dominates
+                pairs.append((text[i], text[j]))  # every word has its own context words
     return pairs
 """,
                 """    words = torch.tensor(text)
     pairs = [torch.stack([words[:-n], words[n:]], dim=1) for n in range(1, WINDOW + 1)]
     pairs = torch.cat([*pairs, *(pair.flip(1) for pair in pairs)])
-    return pairs[(31 * pairs[:, 0] + pairs[:, 1]) % 8 == 0]
+    return pairs[(31 * pairs[:, 0] + pairs[:, 1]) % 64 == 0]
 """,
             ),
             ("torch.tensor(make_pairs(generate()))", "make_pairs(generate())"),

@@ -16,6 +16,7 @@
 
 enum { FEWEST_STEPS = 8, FEWEST_SAMPLES = 30 };
 static const double most_different = 1.15; /* mean steps of ranks that wait for each other */
+static const double part_of_forward = 0.15;
 
 static bool fill(struct marey__fact_rank *rank, const struct marey__trainer *t)
 {
@@ -96,14 +97,16 @@ static bool compare_ranks(struct marey__fact_ranks *ranks)
     for (size_t i = 0; i < ranks->n; i++)
         ranks->error_ns = fmax(ranks->error_ns, ranks->list[i].error_ns);
     ranks->error_ns *= sqrt(2);
-    ranks->phase_excess_ns = -INFINITY;
+    double excess_ns[MAREY__FACT_PHASES];
     for (int p = 0; p < MAREY__FACT_PHASES; p++) {
-        const double more_ns = ranks->slowest->phase_ns[p] - median_of_others(ranks, room, p);
-        if (more_ns > ranks->phase_excess_ns) {
-            ranks->phase_excess_ns = more_ns;
+        excess_ns[p] = ranks->slowest->phase_ns[p] - median_of_others(ranks, room, p);
+        if (excess_ns[p] > excess_ns[ranks->phase])
             ranks->phase = (enum marey__fact_phase)p;
-        }
     }
+    /* Of work on more data, the forward pass has the user's code. */
+    if (ranks->phase == MAREY__FACT_BACKWARD &&
+        excess_ns[MAREY__FACT_FORWARD] >= part_of_forward * ranks->excess_ns)
+        ranks->phase = MAREY__FACT_FORWARD;
     return most <= least * most_different;
 }
 

@@ -154,10 +154,11 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
             continue;
         const uint32_t location = place_of(
             samples, seen->stack, marey_samples_get_process(samples, round->process)->python == 0);
+        const bool is_waiting = (seen->flags & MAREY_SAMPLE_OFF_CPU) != 0 && is_file_wait(seen->wait);
+        s->io_ns += is_waiting ? round->weight_ns : 0;
         r->all_by_location[location] += round->weight_ns;
-        if ((seen->flags & MAREY_SAMPLE_OFF_CPU) == 0 || !is_file_wait(seen->wait))
+        if (!is_waiting || (seen->flags & MAREY_SAMPLE_UNSTABLE) != 0)
             continue;
-        s->io_ns += round->weight_ns;
         r->io_by_location[location] += round->weight_ns;
         r->io_by_function[marey_samples_get_location(samples, location).function] += round->weight_ns;
         r->io_by_wait[seen->wait & 0xff] += round->weight_ns;
@@ -169,7 +170,9 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
 
 static marey_status read_waits(struct reading *r)
 {
-    enum { PART_OF_LINE = 5 }; /* a line that waits in one sample of so many is there for it */
+    enum {
+        PART_OF_LINE = 20
+    }; /* a line that surely waits in one sample of so many is there for it */
     struct marey__facts *const facts = r->facts;
     const marey_samples *const samples = facts->set.samples;
     r->trainers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *r->trainers);
@@ -187,12 +190,17 @@ static marey_status read_waits(struct reading *r)
     r->trainers[0] = 0;
     MAREY_TRY(marey__samples_visit(&facts->set, NULL, take_round, r));
     marey__place_most(samples, r->io_by_function, r->io_by_location, &facts->system.io_place);
+    uint32_t most = 0; /* the location that waits most, by little though it may be: short waits are seldom sure */
     for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++)
-        if (r->io_by_location[i] * PART_OF_LINE >= r->all_by_location[i])
+        most = r->io_by_location[i] > r->io_by_location[most] ? i : most;
+    for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++)
+        if (i == most || r->io_by_location[i] * PART_OF_LINE > r->all_by_location[i])
             facts->system.io_lines_ns += r->all_by_location[i];
-    if (facts->system.io_ns != 0)
-        facts->system.io_place.share =
-            (double)facts->system.io_place.ns / (double)facts->system.io_ns;
+    uint64_t placed_ns = 0;
+    for (uint32_t i = 1; i <= marey_samples_n_functions(samples); i++)
+        placed_ns += r->io_by_function[i];
+    if (placed_ns != 0)
+        facts->system.io_place.share = (double)facts->system.io_place.ns / (double)placed_ns;
     return MAREY_OK;
 }
 

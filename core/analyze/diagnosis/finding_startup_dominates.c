@@ -12,7 +12,7 @@
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_share = 0.33, least_ns = 3e8; /* of the run; in all */
+static const double least_share = 0.2, least_ns = 3e8; /* of the run; in all */
 enum { FEWEST_SAMPLES = 20 };
 
 bool marey__find_startup_dominates(const struct marey__diagnosis *d, struct marey__finding *out)

@@ -10,7 +10,7 @@
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_share = 0.05; /* of a step */
+static const double least_share = 0.1; /* of a step: cores are shared with other programs */
 
 static void put_action(enum marey__fact_phase phase, struct marey__finding *out)
 {

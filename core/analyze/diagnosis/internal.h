@@ -225,7 +225,7 @@ struct marey__facts {
         /* Of main threads, at the same times. */
         uint64_t n_main, main_ns,
             io_ns; /* io: waits for files, outside of phases with a finding of their own */
-        uint64_t io_lines_ns; /* of all samples at lines that wait for files in a fifth of them */
+        uint64_t io_lines_ns; /* of all samples at lines that surely wait for files in some of them */
         uint32_t io_wait;     /* the most frequent one, a code */
         struct marey__fact_place io_place;
     } system;
@@ -359,7 +359,6 @@ struct marey__fact_ranks {
     double step_ns, excess_ns,
         error_ns; /* of the slowest: what it works longer than the median of the others */
     enum marey__fact_phase phase; /* in which it does so the longest */
-    double phase_excess_ns;
 };
 /* False: there are no several ranks, or they do not wait for each other in equal steps; or out of memory. fini takes what was made. */
 bool marey__fact_ranks_read(const struct marey__facts *facts, struct marey__fact_ranks *out);

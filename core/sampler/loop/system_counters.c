@@ -32,6 +32,7 @@ struct marey__system_counters {
     struct marey__key_map process_map;
     uint64_t due_ns, last_ns, limits_ns, throttled_us, io_stall_us;
     double cores;    /* that may be used */
+    double quota;    /* of the cgroup, in cores; 0: none */
     char group[512]; /* the folder of the cgroup with CPU limits; "" */
 };
 
@@ -106,10 +107,9 @@ static uint64_t throttled_us(const struct marey__system_counters *c)
 static void find_cores(struct marey__system_counters *c, pid_t pid)
 {
     cpu_set_t allowed;
-    const double quota = find_quota(c);
     c->cores = sched_getaffinity(pid, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : c->cores;
-    if (quota > 0 && quota < c->cores)
-        c->cores = quota;
+    if (c->quota > 0 && c->quota < c->cores)
+        c->cores = c->quota;
 }
 
 /* ---- reading ---- */
@@ -214,8 +214,9 @@ marey_status marey__system_counters_read(struct marey__system_counters *c,
     const bool is_first = c->last_ns == 0;
     if (is_first || now_ns - c->limits_ns > LIMITS_S * UINT64_C(1000000000)) {
         c->limits_ns = now_ns;
-        find_cores(c, family->members[0].pid);
+        c->quota = find_quota(c);
     }
+    find_cores(c, family->members[0].pid);
     for (size_t i = 0; i < family->n; i++)
         if (family->members[i].kind != MAREY__MEMBER_ENDED)
             read_process(c, family->members[i].pid, sums);

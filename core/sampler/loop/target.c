@@ -222,6 +222,14 @@ static bool take_walk(struct marey__sampler_context *context, struct marey__targ
     return true;
 }
 
+/* Whether a thread that was asleep woke before its stack was read: it may have slept elsewhere. */
+static bool has_woken(const struct marey__target *target, const struct marey__target_thread *thread)
+{
+    const struct marey__thread_state *const state = &thread->state;
+    return state->is_known && !state->is_running && state->slices != 0 &&
+           !marey__thread_slept_on(&thread->files, target->pid, thread->tid, state);
+}
+
 /* False if the data are unusable. */
 static bool look_without_stop(struct marey__sampler_context *context, struct marey__target *target,
                               struct marey__target_thread *thread, bool shall_be_exact)
@@ -233,6 +241,8 @@ static bool look_without_stop(struct marey__sampler_context *context, struct mar
         flags &= ~(uint32_t)MAREY_SAMPLE_UNSTABLE; /* it slept through the read */
         thread->is_exact = shall_be_exact;
     }
+    if (walked == MAREY__WALKED && !shall_be_exact && has_woken(target, thread))
+        flags |= MAREY_SAMPLE_UNSTABLE;
     if (walked == MAREY__WALKED && target->at_ns - target->codes_checked_ns > CODES_VALID_NS)
         marey__walk_check_codes(target, &context->walk, &thread->walk);
     return take_walk(context, target, thread, walked, flags);

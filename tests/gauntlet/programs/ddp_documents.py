@@ -19,7 +19,7 @@ class Tagger(nn.Module):
         self.head = nn.Linear(2 * WIDTH, TAGS)
 
     def forward(self, tokens):
-        hidden, _ = self.lstm(self.embedding(tokens))
+        hidden, _ = self.lstm(self.embedding(tokens))  # planted: straggler
         return self.head(hidden)
 
 
@@ -45,7 +45,7 @@ def train(rank, port):
         tokens = nn.utils.rnn.pad_sequence([documents[i] for i in chosen], batch_first=True)
         loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten() % TAGS)
         optimizer.zero_grad()
-        loss.backward()  # planted: straggler
+        loss.backward()
         optimizer.step()
     if rank == 0:
         print(f"loss {loss.item():.4f}, {1e3 * (time.perf_counter() - start) / STEPS:.3f} ms/step")

@@ -8,7 +8,7 @@ import time
 import torch
 from torch import nn
 
-WORDS, LENGTH, WINDOW, BATCH, STEPS, WIDTH = 2000, 300_000, 4, 256, 150, 32
+WORDS, LENGTH, WINDOW, BATCH, STEPS, WIDTH = 2000, 2_000_000, 4, 256, 150, 32
 
 
 def generate() -> list[int]:
@@ -20,8 +20,8 @@ def make_pairs(text: list[int]) -> list[tuple[int, int]]:
     pairs = []
     for i in range(len(text)):
         for j in range(max(0, i - WINDOW), min(len(text), i + WINDOW + 1)):
-            if i != j and (31 * text[i] + text[j]) % 8 == 0:  # every word has its own context words
-                pairs.append((text[i], text[j]))  # planted: startup-dominates
+            if i != j and (31 * text[i] + text[j]) % 64 == 0:  # planted: startup-dominates
+                pairs.append((text[i], text[j]))  # every word has its own context words
     return pairs
 
 
