@@ -413,6 +413,8 @@ static void self_time_is_what_is_left(void **state)
 static void what_overlaps_is_counted_once_in_what_is_around(void **state)
 {
     (void)state;
+    if (getenv("MAREY_VALGRIND") != NULL)
+        skip(); /* its times are exact to a hundredth */
     enable(0);
     start("around");
     start("a");
