@@ -121,7 +121,7 @@ def test_two_jobs_are_compared_by_their_work(marey, jobs, program):
 @needs_viewer
 def test_the_page_draws_no_launcher(marey, jobs, tmp_path):
     assert marey("report", jobs / "a.marey", "--html", "page.html").returncode == 0
-    functions = Page(tmp_path / "page.html").index["samples"]["calls"][0]["functions"]
+    functions = Page(tmp_path / "page.html").index["sample_calls"][0]["functions"]
     drawn = [(name, file, line) for name, _qualified, file, line, *_ in functions]
     assert ("<module>", MAIN) in {(name, line) for name, file, line in drawn if file.endswith("train.py")}
     assert not [file for _, file, _ in drawn if is_launcher(file) or "<frozen importlib" in file]
