@@ -216,7 +216,7 @@ static struct mpi_group *get(MPI_Comm comm, const char *maker)
     return meet(comm, comm == mpi_dialect.self ? "MPI_COMM_SELF" : maker);
 }
 
-static const struct mpi_group *get_or_nobody(MPI_Comm comm, const char *maker)
+static const struct mpi_group *get_or_null(MPI_Comm comm, const char *maker)
 {
     pthread_mutex_lock(&groups.lock);
     const struct mpi_group *group = get(comm, maker);
@@ -232,13 +232,13 @@ const struct mpi_group *mpi_group_get(MPI_Comm comm)
     const struct mpi_group *world = __atomic_load_n(&groups.world, __ATOMIC_ACQUIRE);
     if (MAREY_LIKELY(world != NULL && comm == mpi_dialect.world))
         return world;
-    return comm == mpi_dialect.comm_null ? &nobody : get_or_nobody(comm, "communicator");
+    return comm == mpi_dialect.comm_null ? &nobody : get_or_null(comm, "communicator");
 }
 
 void mpi_group_made(MPI_Comm comm, const char *maker)
 {
     if (mpi_is_up() && comm != mpi_dialect.comm_null)
-        get_or_nobody(comm, maker);
+        get_or_null(comm, maker);
 }
 
 /* ---- changes ---- */

@@ -314,7 +314,7 @@ static void keep_memory(void)
 }
 
 /* The given option whose report must be made by one process; NULL: several processes can share the work. */
-static const char *made_alone(void)
+static const char *single_process_option(void)
 {
     return given.process != NULL                     ? "--process"
            : given.html != NULL                      ? "--html"
@@ -389,7 +389,7 @@ static int report(int n_args, char **args)
     cli_use_jobs(given.jobs);
     struct report_share share;
     const struct marey_report_options wants = report_wants("reading");
-    const enum report_mpi who = report_mpi(n_args, args, &wants, made_alone(), &share);
+    const enum report_mpi who = report_mpi(n_args, args, &wants, single_process_option(), &share);
     is_relayed = share.is_job;
     switch (who) {
     case REPORT_DONE:

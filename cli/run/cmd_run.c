@@ -158,8 +158,8 @@ static void say_why_no_events(char *const *program, const struct run_end *end)
 {
     char typed[512], wall[32];
     print_program(program, typed, sizeof typed);
-    const char deaf = run_python_deaf(program);
-    if (is_auto() && (deaf == 0 || refusal[0] != '\0')) {
+    const char option = run_python_isolated(program);
+    if (is_auto() && (option == 0 || refusal[0] != '\0')) {
         cli_say(
             "nothing was recorded: no stacks of Python or native code, no training steps, no marey "
             "ranges");
@@ -175,10 +175,10 @@ static void say_why_no_events(char *const *program, const struct run_end *end)
                     "compares "
                     "short runs: marey run --repeat 20 -- %s",
                     marey_text_number((double)end->wall_ns, MAREY_UNIT_NS, wall, sizeof wall), typed);
-    } else if (deaf != 0)
+    } else if (option != 0)
         cli_say("no events: Python's option -%c keeps marey out of the program; call marey.start() "
                 "there, or remove the option",
-                deaf);
+                option);
     else if (given.sample != NULL)
         cli_say("no samples: no Python 3.10 or later ran in the program, or it ended at once");
     else if (given.memory)
@@ -248,12 +248,12 @@ static bool say_diagnosis(marey_recording *recording, const char *quoted)
 /* A diagnosis may lack steps only because an interpreter option kept Python from loading the hooks. */
 static void say_why_no_steps(char *const *program)
 {
-    const char deaf = run_python_deaf(program);
-    if (deaf != 0)
+    const char option = run_python_isolated(program);
+    if (option != 0)
         cli_say("Python's option -%c keeps marey out of the program: stacks are sampled, training "
                 "steps are "
                 "not recorded; remove the option, or call marey.start(auto=True) in the program",
-                deaf);
+                option);
 }
 
 /* The instruments' analyses that have data, "calls, energy"; returns the first, NULL: none. */
@@ -294,7 +294,7 @@ static void say_recorded(marey_recording *recording, const char *path, uint64_t 
                 first != NULL ? first->name : "", first != NULL ? " " : "", quoted);
 }
 
-static void say_what_came(const struct run_target *target, char *const *program,
+static void print_result(const struct run_target *target, char *const *program,
                           const struct run_end *end)
 {
     marey_recording *recording = NULL;
@@ -464,7 +464,7 @@ static int run_program(char **program, enum run_existing existing, const char *o
     run_preload_remove(&preload);
     if (error != 0)
         return not_started(&target, program[0], error);
-    say_what_came(&target, program, &end);
+    print_result(&target, program, &end);
     return run_pass_on(end.wait_status);
 }
 

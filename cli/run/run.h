@@ -65,7 +65,7 @@ bool run_nvtx(void);
 /* Whether the program is a Python interpreter, or a launcher of one. */
 bool run_is_python(char *const *program);
 /* The option (-I, -E, -S) that keeps this interpreter from reading PYTHONPATH, or 0. */
-char run_python_deaf(char *const *program);
+char run_python_isolated(char *const *program);
 
 /* ---- run_child.c: the program ---- */
 

@@ -60,7 +60,7 @@ bool run_is_python(char *const *program)
 }
 
 /* The letter in one word of options, -I or -bES, that makes Python ignore PYTHONPATH, or 0. */
-static char deaf_letter(const char *option)
+static char isolation_option(const char *option)
 {
     if (option[0] != '-' || option[1] == '-')
         return 0;
@@ -73,7 +73,7 @@ static char deaf_letter(const char *option)
 }
 
 /* The same in a script's first line: #!/usr/bin/python3 -I */
-static char deaf_shebang(const char *path)
+static char isolation_shebang(const char *path)
 {
     char line[256] = "";
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -86,19 +86,19 @@ static char deaf_shebang(const char *path)
     line[strcspn(line, "\n")] = '\0';
     for (const char *option = strstr(line, " -"); option != NULL;
          option = strstr(option + 2, " -")) {
-        const char letter = deaf_letter(option + 1);
+        const char letter = isolation_option(option + 1);
         if (letter != 0)
             return letter;
     }
     return 0;
 }
 
-char run_python_deaf(char *const *program)
+char run_python_isolated(char *const *program)
 {
     if (!is_python(program[0]))
-        return deaf_shebang(program[0]);
+        return isolation_shebang(program[0]);
     for (char *const *word = program + 1; *word != NULL && is_option(*word); word++) {
-        const char letter = deaf_letter(*word);
+        const char letter = isolation_option(*word);
         if (letter != 0)
             return letter;
         if (strcmp(*word, "-m") == 0 || strcmp(*word, "-c") == 0)

@@ -16,9 +16,9 @@ void *marey__arena_take(struct marey__arena *arena, size_t size, size_t align)
     if (block == NULL || block->size < at || block->size - at < size) {
         if (size > SIZE_MAX / 2)
             return NULL;
-        const size_t usual =
+        const size_t next_size =
             block == NULL ? FIRST_BYTES : MAREY__MIN(2 * block->size, (size_t)MOST_BYTES);
-        const size_t room = MAREY__MAX(size, usual);
+        const size_t room = MAREY__MAX(size, next_size);
         block = marey__alloc(sizeof *block + room);
         if (block == NULL)
             return NULL;

@@ -117,7 +117,7 @@ static void look_at_all(struct marey__doctor *doctor, uint32_t wait_ms)
     const uint64_t wait_ns = (uint64_t)(wait_ms != 0 ? wait_ms : WAIT_MS) * 1000000u;
     doctor->deadline_ns = start_ns + wait_ns + (doctor->measure ? MEASURE_MS * UINT64_C(1000000) : 0);
     marey__trial_run(doctor);
-    marey__pythons_ask(doctor);
+    marey__pythons_query(doctor);
     const size_t size = MAREY__DOCTOR_MAX_GPUS * sizeof *doctor->gpus;
     void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     doctor->gpus = shared != MAP_FAILED ? shared : NULL;

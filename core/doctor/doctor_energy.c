@@ -16,38 +16,38 @@ enum { MAX_ZONES = 64, ENOUGH = 9 };
 static const uint64_t zone_ns = UINT64_C(30000000);
 
 /*
- * ---- pulses: how often a counter updates: it is read repeatedly, and the intervals between changes are stored. The
+ * ---- update rates: a counter is read repeatedly, and the intervals between changes are stored. The
  * period is their median: a value that happens to stay the same over an update doubles one interval, which is then not
  * the median. The resolution of a period is the interval between reads.
  */
-void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns)
+void marey__update_rate_add(struct marey__update_rate *rate, uint64_t value, uint64_t now_ns, uint64_t cost_ns)
 {
-    pulse->cost_ns = pulse->n_reads++ == 0 ? cost_ns : MAREY__MIN(pulse->cost_ns, cost_ns);
-    if (pulse->n_reads > 1 && value != pulse->value) {
+    rate->cost_ns = rate->n_reads++ == 0 ? cost_ns : MAREY__MIN(rate->cost_ns, cost_ns);
+    if (rate->n_reads > 1 && value != rate->value) {
         /* The first change only marks an update; intervals count from there. */
-        if (pulse->n_changes > 0 && pulse->n_changes <= MAREY__PULSE_GAPS)
-            pulse->gaps_ns[pulse->n_changes - 1] = now_ns - pulse->changed_ns;
-        pulse->n_changes++;
-        pulse->changed_ns = now_ns;
+        if (rate->n_changes > 0 && rate->n_changes <= MAREY__UPDATE_GAPS)
+            rate->gaps_ns[rate->n_changes - 1] = now_ns - rate->changed_ns;
+        rate->n_changes++;
+        rate->changed_ns = now_ns;
     }
-    pulse->value = value;
+    rate->value = value;
 }
 
-uint64_t marey__pulse_period_ns(struct marey__pulse *pulse)
+uint64_t marey__update_rate_period_ns(struct marey__update_rate *rate)
 {
-    if (pulse->n_changes < 2)
+    if (rate->n_changes < 2)
         return 0;
-    const size_t n = MAREY__MIN(pulse->n_changes - 1, (unsigned)MAREY__PULSE_GAPS);
-    qsort(pulse->gaps_ns, n, sizeof pulse->gaps_ns[0], marey__compare_u64);
-    return pulse->gaps_ns[n / 2];
+    const size_t n = MAREY__MIN(rate->n_changes - 1, (unsigned)MAREY__UPDATE_GAPS);
+    qsort(rate->gaps_ns, n, sizeof rate->gaps_ns[0], marey__compare_u64);
+    return rate->gaps_ns[n / 2];
 }
 
-struct marey__doctor_measured marey__pulse_result(struct marey__pulse *pulse, const char *refusal)
+struct marey__doctor_measured marey__update_rate_finish(struct marey__update_rate *rate, const char *refusal)
 {
-    struct marey__doctor_measured found = {.is_readable = pulse->n_reads > 0,
-                                           .period_ns = (double)marey__pulse_period_ns(pulse),
-                                           .cost_ns = (double)pulse->cost_ns,
-                                           .n_changes = pulse->n_changes};
+    struct marey__doctor_measured found = {.is_readable = rate->n_reads > 0,
+                                           .period_ns = (double)marey__update_rate_period_ns(rate),
+                                           .cost_ns = (double)rate->cost_ns,
+                                           .n_changes = rate->n_changes};
     if (!found.is_readable)
         snprintf(found.refusal, sizeof found.refusal, "%.80s", refusal);
     return found;
@@ -262,7 +262,7 @@ static size_t find_zones(const char *folder, struct zone *zones)
 
 static struct marey__doctor_measured watch_zone(const char *path)
 {
-    struct marey__pulse pulse = {0};
+    struct marey__update_rate rate = {0};
     const uint64_t end_ns = marey__clock_ns(CLOCK_MONOTONIC) + zone_ns;
     uint64_t after, value;
     char text[32];
@@ -272,10 +272,10 @@ static struct marey__doctor_measured watch_zone(const char *path)
         after = marey__clock_ns(CLOCK_MONOTONIC);
         if (!marey__parse_number(text, len, &value))
             break;
-        marey__pulse_put(&pulse, value, after, after - before);
+        marey__update_rate_add(&rate, value, after, after - before);
         usleep(100);
-    } while (after < end_ns && pulse.n_changes < ENOUGH);
-    return marey__pulse_result(&pulse, "");
+    } while (after < end_ns && rate.n_changes < ENOUGH);
+    return marey__update_rate_finish(&rate, "");
 }
 
 static void report_zone(struct marey__doctor *doctor, const struct zone *zone)

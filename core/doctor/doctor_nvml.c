@@ -21,7 +21,7 @@ struct gpu {
     marey__nvml_device device;
     uint64_t end_ns;  /* reading stops here */
     uint64_t last_ns; /* limit for counters without a known period by then */
-    struct marey__pulse energy, instant, average, usage;
+    struct marey__update_rate energy, instant, average, usage;
     int energy_error, instant_error, average_error, usage_error;
     pthread_t thread;
     bool is_there, has_thread;
@@ -37,15 +37,15 @@ static void read_energy(struct gpu *gpu)
         gpu->energy_error = gpu->nvml->energy(gpu->device, &millijoule);
     const uint64_t after = marey__clock_ns(CLOCK_MONOTONIC);
     if (gpu->energy_error == 0)
-        marey__pulse_put(&gpu->energy, millijoule, after, after - before);
+        marey__update_rate_add(&gpu->energy, millijoule, after, after - before);
 }
 
-static void put_field(struct marey__pulse *pulse, const struct marey__nvml_field *field, int *error,
+static void put_field(struct marey__update_rate *rate, const struct marey__nvml_field *field, int *error,
                       uint64_t now_ns, uint64_t cost_ns)
 {
     *error = field->status;
     if (field->status == 0)
-        marey__pulse_put(pulse, field->value.as_unsigned, now_ns, cost_ns);
+        marey__update_rate_add(rate, field->value.as_unsigned, now_ns, cost_ns);
 }
 
 static void read_power(struct gpu *gpu)
@@ -64,15 +64,15 @@ static void read_power(struct gpu *gpu)
         gpu->usage_error = gpu->nvml->power(gpu->device, &milliwatt);
     const uint64_t end = marey__clock_ns(CLOCK_MONOTONIC);
     if (gpu->usage_error == 0)
-        marey__pulse_put(&gpu->usage, milliwatt, end, end - again);
+        marey__update_rate_add(&gpu->usage, milliwatt, end, end - again);
 }
 
 /* Whether each readable counter has changed that often. */
 static bool have_changed(const struct gpu *gpu, unsigned n)
 {
-    const struct marey__pulse *pulses[] = {&gpu->energy, &gpu->instant, &gpu->average, &gpu->usage};
-    for (size_t i = 0; i < MAREY__COUNT_OF(pulses); i++)
-        if (pulses[i]->n_reads > 0 && pulses[i]->n_changes < n)
+    const struct marey__update_rate *rates[] = {&gpu->energy, &gpu->instant, &gpu->average, &gpu->usage};
+    for (size_t i = 0; i < MAREY__COUNT_OF(rates); i++)
+        if (rates[i]->n_reads > 0 && rates[i]->n_changes < n)
             return false;
     return true;
 }
@@ -155,10 +155,10 @@ static void describe_gpu(struct gpu *gpu, struct marey__doctor_gpu *out)
     if (nvml->uuid != NULL)
         nvml->uuid(gpu->device, out->uuid, sizeof out->uuid);
     out->uuid[sizeof out->uuid - 1] = '\0';
-    out->energy = marey__pulse_result(&gpu->energy, marey__nvml_words(nvml, gpu->energy_error));
-    out->instant = marey__pulse_result(&gpu->instant, marey__nvml_words(nvml, gpu->instant_error));
-    out->average = marey__pulse_result(&gpu->average, marey__nvml_words(nvml, gpu->average_error));
-    out->usage = marey__pulse_result(&gpu->usage, marey__nvml_words(nvml, gpu->usage_error));
+    out->energy = marey__update_rate_finish(&gpu->energy, marey__nvml_words(nvml, gpu->energy_error));
+    out->instant = marey__update_rate_finish(&gpu->instant, marey__nvml_words(nvml, gpu->instant_error));
+    out->average = marey__update_rate_finish(&gpu->average, marey__nvml_words(nvml, gpu->average_error));
+    out->usage = marey__update_rate_finish(&gpu->usage, marey__nvml_words(nvml, gpu->usage_error));
     find_samples(gpu, &out->samples);
     find_state(gpu, out);
     find_modes(gpu, out);

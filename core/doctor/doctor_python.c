@@ -49,7 +49,7 @@ static void take_answer(struct marey__python *python, const struct marey__probe 
     }
 }
 
-void marey__pythons_ask(struct marey__doctor *doctor)
+void marey__pythons_query(struct marey__doctor *doctor)
 {
     static const char *const commands[MAREY__MAX_PYTHONS] = {"python3", "python"};
     struct marey__probe *probes MAREY__FREED = marey__calloc(MAREY__MAX_PYTHONS, sizeof *probes);

@@ -106,7 +106,7 @@ void marey__doctor_launcher(struct marey__doctor *doctor);
 
 /* Fills doctor->trial; and doctor->pythons, which cuda and versions use too. */
 void marey__trial_run(struct marey__doctor *doctor);
-void marey__pythons_ask(struct marey__doctor *doctor);
+void marey__pythons_query(struct marey__doctor *doctor);
 /* Whether it is older than 3.10. False if the version is unknown. */
 bool marey__python_is_too_old(const struct marey__python *python);
 
@@ -172,18 +172,18 @@ void marey__rapl_report(struct marey__doctor *doctor, const char *folder);
 
 /* ---- doctor_energy.c: how often a counter updates ---- */
 
-enum { MAREY__PULSE_GAPS = 64 };
+enum { MAREY__UPDATE_GAPS = 64 };
 
 /* Zero it before the first read. */
-struct marey__pulse {
+struct marey__update_rate {
     uint64_t value, changed_ns,
         cost_ns; /* the last value; when it changed; the cost of the cheapest read */
     unsigned n_reads, n_changes;
-    uint64_t gaps_ns[MAREY__PULSE_GAPS]; /* between changes */
+    uint64_t gaps_ns[MAREY__UPDATE_GAPS]; /* between changes */
 };
-void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns);
+void marey__update_rate_add(struct marey__update_rate *rate, uint64_t value, uint64_t now_ns, uint64_t cost_ns);
 /* The median interval between changes; 0 if fewer than two were seen. Sorts the intervals. */
-uint64_t marey__pulse_period_ns(struct marey__pulse *pulse);
+uint64_t marey__update_rate_period_ns(struct marey__update_rate *rate);
 /* Measurements of a counter. `refusal`: why it could not be read. */
 struct marey__doctor_measured {
     bool is_readable;
@@ -192,7 +192,7 @@ struct marey__doctor_measured {
     uint64_t n_changes;
     char refusal[96];
 };
-struct marey__doctor_measured marey__pulse_result(struct marey__pulse *pulse, const char *refusal);
+struct marey__doctor_measured marey__update_rate_finish(struct marey__update_rate *rate, const char *refusal);
 
 /* A GPU as written by NVML's child process, in memory shared with the parent. */
 struct marey__doctor_gpu {

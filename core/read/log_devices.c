@@ -50,7 +50,7 @@ static bool find_devices(struct marey__log_file *log, const char *text, struct m
     struct marey__visible_device devices[MAREY__MAX_GPUS];
     struct marey__buf out MAREY__FINALLY(marey__buf_fini) = {0};
     const size_t n_gpus = marey__node_gpus_parse(text, gpus, MAREY__MAX_GPUS);
-    if (marey__visible_is_doubtful(log->visible, log->device_order, gpus, n_gpus))
+    if (marey__visible_is_ambiguous(log->visible, log->device_order, gpus, n_gpus))
         return true;
     marey__visible_put(&out, gpus, devices,
                        marey__visible_choose(log->visible, gpus, n_gpus, devices));

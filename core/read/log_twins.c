@@ -112,12 +112,12 @@ static size_t join_hosts(struct host_time *hosts, size_t n)
     return n_hosts;
 }
 
-static void warn_clock(const struct host_time *usual, const struct host_time *host,
+static void warn_clock(const struct host_time *typical, const struct host_time *host,
                        struct marey__warnings *warnings)
 {
-    const bool is_later = host->begin_ns > usual->begin_ns;
+    const bool is_later = host->begin_ns > typical->begin_ns;
     const uint64_t apart_ns =
-        is_later ? host->begin_ns - usual->begin_ns : usual->begin_ns - host->begin_ns;
+        is_later ? host->begin_ns - typical->begin_ns : typical->begin_ns - host->begin_ns;
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__text_duration(&text, (double)apart_ns, NULL);
     marey__buf_put(&text, "", 1);
@@ -129,7 +129,7 @@ static void warn_clock(const struct host_time *usual, const struct host_time *ho
             "time, although they belong to one run: the clocks of the two hosts differ, or the "
             "ranks ran one after another. Times within a rank are valid; timestamps of different "
             "hosts are comparable only if their clocks agree (chrony, NTP).",
-            host->host, text.data, is_later ? "after" : "before", usual->host);
+            host->host, text.data, is_later ? "after" : "before", typical->host);
 }
 
 /* Warn about hosts of one run that do not overlap with the majority. */
@@ -139,21 +139,21 @@ static void check_run(struct host_time *hosts, size_t n, struct marey__warnings 
     const size_t n_hosts = join_hosts(hosts, n);
     size_t n_found = 0;
     /* The host that overlaps with most others. */
-    size_t usual = n_hosts / 2, most = 0;
+    size_t typical = n_hosts / 2, most = 0;
     for (size_t i = 0; i < n_hosts; i++) {
         size_t n_beside = 0;
         for (size_t k = 0; k < n_hosts && n_hosts <= 4096; k++)
             n_beside += hosts[k].begin_ns <= hosts[i].end_ns && hosts[i].begin_ns <= hosts[k].end_ns;
         if (n_beside > most) {
             most = n_beside;
-            usual = i;
+            typical = i;
         }
     }
     for (size_t i = 0; i < n_hosts; i++) {
-        const bool is_apart = hosts[i].begin_ns > hosts[usual].end_ns + least_ns ||
-                              hosts[usual].begin_ns > hosts[i].end_ns + least_ns;
+        const bool is_apart = hosts[i].begin_ns > hosts[typical].end_ns + least_ns ||
+                              hosts[typical].begin_ns > hosts[i].end_ns + least_ns;
         if (is_apart && n_found++ < MAX_LISTED)
-            warn_clock(&hosts[usual], &hosts[i], warnings);
+            warn_clock(&hosts[typical], &hosts[i], warnings);
     }
     if (n_found > MAX_LISTED)
         marey__warn(warnings, "The clocks of %zu more hosts differ.", n_found - MAX_LISTED);

@@ -36,8 +36,8 @@ struct marey__request {
 };
 
 /* State of writing a report in one format; defined in present/draw/internal.h. */
-struct marey__answer;
-typedef marey_status marey__put_answer(struct marey__answer *answer);
+struct marey__report_writer;
+typedef marey_status marey__put_answer(struct marey__report_writer *writer);
 
 struct marey__analysis {
     struct marey_analysis about;

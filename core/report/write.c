@@ -54,59 +54,59 @@ marey_status marey__report_draw(struct marey__lines *lines, const struct marey__
     return marey__lines_end(lines);
 }
 
-static marey_status draw_table(struct marey__answer *answer, const marey_table *table,
+static marey_status draw_table(struct marey__report_writer *writer, const marey_table *table,
                                const char *title)
 {
     const struct marey__report_view view = {.table = table,
                                             .title = title,
                                             .n_rows = marey_table_n_rows(table),
-                                            .options = answer->options,
+                                            .options = writer->options,
                                             .hides = is_empty};
     if (view.n_rows != 0)
-        return marey__report_draw(&answer->lines, &view);
-    marey__buf_printf(&answer->lines.line, "No %s.", marey_table_name(table));
-    return marey__lines_end(&answer->lines);
+        return marey__report_draw(&writer->lines, &view);
+    marey__buf_printf(&writer->lines.line, "No %s.", marey_table_name(table));
+    return marey__lines_end(&writer->lines);
 }
 
-static marey_status draw_all(struct marey__answer *answer)
+static marey_status draw_all(struct marey__report_writer *writer)
 {
-    const marey_report *const report = answer->report;
+    const marey_report *const report = writer->report;
     const struct marey_analysis *const about = &report->analysis->about;
     const marey_table *const notes = marey__report_notes(report);
     for (size_t i = 0; i < about->n_tables; i++) {
         const marey_table *const table = report->tables[i];
         if (table == NULL || table == notes || marey_table_n_rows(table) == 0)
             continue;
-        MAREY_TRY(draw_table(answer, table, about->tables[i].help));
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        MAREY_TRY(draw_table(writer, table, about->tables[i].help));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
-    return notes != NULL ? marey__lines_put_notes(&answer->lines, notes) : MAREY_OK;
+    return notes != NULL ? marey__lines_put_notes(&writer->lines, notes) : MAREY_OK;
 }
 
 /* "ranges" places it itself. */
-static const marey_report *lead_of(const struct marey__answer *answer)
+static const marey_report *lead_of(const struct marey__report_writer *writer)
 {
-    return answer->report->analysis != &marey__analysis_ranges ? answer->options->lead : NULL;
+    return writer->report->analysis != &marey__analysis_ranges ? writer->options->lead : NULL;
 }
 
-static marey_status put_text(struct marey__answer *answer)
+static marey_status put_text(struct marey__report_writer *writer)
 {
-    const struct marey__analysis *const analysis = answer->report->analysis;
-    const char *name = answer->options->table;
-    if (lead_of(answer) != NULL) {
-        MAREY_TRY(marey_report_write(lead_of(answer), "text",
-                                     &(struct marey_write_options){.text = answer->options->text},
-                                     answer->lines.out));
-        MAREY_TRY(marey__lines_end(&answer->lines));
+    const struct marey__analysis *const analysis = writer->report->analysis;
+    const char *name = writer->options->table;
+    if (lead_of(writer) != NULL) {
+        MAREY_TRY(marey_report_write(lead_of(writer), "text",
+                                     &(struct marey_write_options){.text = writer->options->text},
+                                     writer->lines.out));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
     if (analysis->text != NULL && (name == NULL || analysis->draws_tables))
-        return analysis->text(answer);
+        return analysis->text(writer);
     if (name == NULL)
-        return draw_all(answer);
+        return draw_all(writer);
     for (size_t len; *name != '\0'; name += len + (name[len] == ',')) {
         len = strcspn(name, ",");
-        const marey_table *const table = marey__report_table(answer->report, name, len);
-        MAREY_TRY(draw_table(answer, table, marey_table_name(table)));
+        const marey_table *const table = marey__report_table(writer->report, name, len);
+        MAREY_TRY(draw_table(writer, table, marey_table_name(table)));
     }
     return MAREY_OK;
 }
@@ -125,24 +125,24 @@ static marey_status unknown_table(const marey_report *report, const char *name, 
 }
 
 /* Omits tables after the notes, which other presenters use. */
-static marey_status put_json(struct marey__answer *answer)
+static marey_status put_json(struct marey__report_writer *writer)
 {
-    const marey_report *const report = answer->report;
+    const marey_report *const report = writer->report;
     const marey_table *const notes = marey__report_notes(report);
     size_t n = 0;
     if (report->analysis->json != NULL)
-        return report->analysis->json(answer);
+        return report->analysis->json(writer);
     while (n < report->analysis->about.n_tables && report->tables[n] != notes)
         n++;
-    struct marey__buf *const line = &answer->lines.line;
+    struct marey__buf *const line = &writer->lines.line;
     marey__buf_puts(line, "{\n");
-    if (lead_of(answer) != NULL) {
-        marey__buf_printf(line, "  \"%s\": ", marey_report_analysis(lead_of(answer))->name);
-        MAREY_TRY(marey__buf_to_stream(line, answer->lines.out));
-        MAREY_TRY(marey_report_write(lead_of(answer), "json", NULL, answer->lines.out));
+    if (lead_of(writer) != NULL) {
+        marey__buf_printf(line, "  \"%s\": ", marey_report_analysis(lead_of(writer))->name);
+        MAREY_TRY(marey__buf_to_stream(line, writer->lines.out));
+        MAREY_TRY(marey_report_write(lead_of(writer), "json", NULL, writer->lines.out));
         marey__buf_puts(line, "  ,\n");
     }
-    return marey__json_report(line, report->tables, n, notes, answer->lines.out);
+    return marey__json_report(line, report->tables, n, notes, writer->lines.out);
 }
 
 /* One table: the first that settings select, unless the options name one. */
@@ -158,13 +158,13 @@ static marey_status put_csv(const marey_report *report, const struct marey_write
     return marey__csv_rows(table, options->limit != 0 ? options->limit : SIZE_MAX, out);
 }
 
-static marey_status put_markdown(struct marey__answer *answer)
+static marey_status put_markdown(struct marey__report_writer *writer)
 {
-    const struct marey_analysis *const about = &answer->report->analysis->about;
-    const struct marey_write_options *const wants = answer->options;
-    struct marey__buf *const text = &answer->lines.line;
+    const struct marey_analysis *const about = &writer->report->analysis->about;
+    const struct marey_write_options *const wants = writer->options;
+    struct marey__buf *const text = &writer->lines.line;
     for (size_t i = 0; i < about->n_tables; i++) {
-        const marey_table *const one = answer->report->tables[i];
+        const marey_table *const one = writer->report->tables[i];
         if (one == NULL || marey_table_n_rows(one) == 0 ||
             (wants->table != NULL && !marey__is_listed(wants->table, marey_table_name(one))))
             continue;
@@ -172,7 +172,7 @@ static marey_status put_markdown(struct marey__answer *answer)
         marey__markdown_table(text, one, wants->limit, wants->text.unit);
         marey__buf_puts(text, "\n");
     }
-    return marey__buf_to_stream(text, answer->lines.out);
+    return marey__buf_to_stream(text, writer->lines.out);
 }
 
 /* ---- all ---- */
@@ -180,10 +180,10 @@ static marey_status put_markdown(struct marey__answer *answer)
 static marey_status write(const marey_report *report, const struct marey_write_options *options,
                           FILE *out, marey__put_answer *put)
 {
-    struct marey__answer answer = {.report = report,
+    struct marey__report_writer writer = {.report = report,
                                    .options = options,
                                    .lines = {.out = out, .has_color = options->text.color != 0}};
-    return marey__lines_close(&answer.lines, put(&answer));
+    return marey__lines_close(&writer.lines, put(&writer));
 }
 
 marey_status marey_report_write(const marey_report *report, const char *format,

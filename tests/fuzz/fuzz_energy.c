@@ -33,7 +33,7 @@ static void try_devices(const char *visible, const char *order, const char *gpus
     for (size_t i = 0; i < n; i++)
         MAREY_ASSERT(devices[i].gpu < n_gpus &&
                      devices[i].slice < (int32_t)gpus[devices[i].gpu].n_slices);
-    (void)marey__visible_is_doubtful(visible, order, gpus, n_gpus);
+    (void)marey__visible_is_ambiguous(visible, order, gpus, n_gpus);
     marey__visible_put(&out, gpus, devices, n);
     marey__node_gpus_put(&out, gpus, n_gpus);
     marey__buf_fini(&out);

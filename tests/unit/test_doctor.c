@@ -179,48 +179,48 @@ static void libraries_are_found_in_the_loaders_cache(void **state)
 static void the_period_of_a_counter_is_its_usual_step(void **state)
 {
     (void)state;
-    struct marey__pulse pulse = {0};
+    struct marey__update_rate rate = {0};
     for (uint64_t ms = 0; ms < 200; ms++) {
         /* New every 20 ms; the update at 100 ms brings what was there. */
         const uint64_t step = ms / 20 == 5 ? 4 : ms / 20;
-        marey__pulse_put(&pulse, step, ms * 1000000, 3000 + ms % 7);
+        marey__update_rate_add(&rate, step, ms * 1000000, 3000 + ms % 7);
     }
-    assert_int_equal(pulse.n_changes, 8);
-    assert_int_equal(pulse.cost_ns, 3000);
-    assert_int_equal(marey__pulse_period_ns(&pulse), 20000000);
+    assert_int_equal(rate.n_changes, 8);
+    assert_int_equal(rate.cost_ns, 3000);
+    assert_int_equal(marey__update_rate_period_ns(&rate), 20000000);
 }
 
 static void a_counter_that_stands_still_has_no_period(void **state)
 {
     (void)state;
-    struct marey__pulse pulse = {0};
+    struct marey__update_rate rate = {0};
     for (uint64_t i = 0; i < 10; i++)
-        marey__pulse_put(&pulse, 5, i, 1);
-    assert_int_equal(marey__pulse_period_ns(&pulse), 0);
-    marey__pulse_put(&pulse, 6, 10, 1); /* one change has no distance to another */
-    assert_int_equal(marey__pulse_period_ns(&pulse), 0);
+        marey__update_rate_add(&rate, 5, i, 1);
+    assert_int_equal(marey__update_rate_period_ns(&rate), 0);
+    marey__update_rate_add(&rate, 6, 10, 1); /* one change has no distance to another */
+    assert_int_equal(marey__update_rate_period_ns(&rate), 0);
 }
 
 static void more_changes_than_are_kept_do_no_harm(void **state)
 {
     (void)state;
-    struct marey__pulse pulse = {0};
-    for (uint64_t i = 0; i < 3 * MAREY__PULSE_GAPS; i++)
-        marey__pulse_put(&pulse, i, i * 7, 1);
-    assert_int_equal(pulse.n_changes, 3 * MAREY__PULSE_GAPS - 1);
-    assert_int_equal(marey__pulse_period_ns(&pulse), 7);
+    struct marey__update_rate rate = {0};
+    for (uint64_t i = 0; i < 3 * MAREY__UPDATE_GAPS; i++)
+        marey__update_rate_add(&rate, i, i * 7, 1);
+    assert_int_equal(rate.n_changes, 3 * MAREY__UPDATE_GAPS - 1);
+    assert_int_equal(marey__update_rate_period_ns(&rate), 7);
 }
 
 static void a_counter_that_was_never_read_has_a_reason(void **state)
 {
     (void)state;
-    struct marey__pulse pulse = {0};
-    struct marey__doctor_measured found = marey__pulse_result(&pulse, "Not Supported");
+    struct marey__update_rate rate = {0};
+    struct marey__doctor_measured found = marey__update_rate_finish(&rate, "Not Supported");
     assert_false(found.is_readable);
     assert_string_equal(found.refusal, "Not Supported");
     for (uint64_t i = 0; i < 18; i++)
-        marey__pulse_put(&pulse, i, i * 20000000, 3000);
-    found = marey__pulse_result(&pulse, "");
+        marey__update_rate_add(&rate, i, i * 20000000, 3000);
+    found = marey__update_rate_finish(&rate, "");
     assert_true(found.is_readable && found.n_changes == 17);
     assert_true(found.period_ns > 19999999 && found.period_ns < 20000001 && found.cost_ns > 2999);
 }

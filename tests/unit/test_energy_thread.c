@@ -127,14 +127,14 @@ static void numbers_are_doubtful_where_there_are_several_models(void **state)
     (void)state;
     struct marey__node_gpu mixed[3];
     memcpy(mixed, node, sizeof mixed);
-    assert_false(marey__visible_is_doubtful("0", NULL, mixed, 3));
+    assert_false(marey__visible_is_ambiguous("0", NULL, mixed, 3));
     snprintf(mixed[2].model, sizeof mixed[2].model, "A");
-    assert_true(marey__visible_is_doubtful("0", NULL, mixed, 3));
-    assert_true(marey__visible_is_doubtful("0", "FASTEST_FIRST", mixed, 3));
-    assert_true(marey__visible_is_doubtful(NULL, NULL, mixed, 3));
-    assert_false(marey__visible_is_doubtful("0", "PCI_BUS_ID", mixed, 3));
-    assert_false(marey__visible_is_doubtful("GPU-aa02", NULL, mixed, 3));
-    assert_false(marey__visible_is_doubtful("0", NULL, mixed, 2));
+    assert_true(marey__visible_is_ambiguous("0", NULL, mixed, 3));
+    assert_true(marey__visible_is_ambiguous("0", "FASTEST_FIRST", mixed, 3));
+    assert_true(marey__visible_is_ambiguous(NULL, NULL, mixed, 3));
+    assert_false(marey__visible_is_ambiguous("0", "PCI_BUS_ID", mixed, 3));
+    assert_false(marey__visible_is_ambiguous("GPU-aa02", NULL, mixed, 3));
+    assert_false(marey__visible_is_ambiguous("0", NULL, mixed, 2));
 }
 
 static void the_gpus_of_a_machine_come_back_from_their_text(void **state)

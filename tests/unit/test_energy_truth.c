@@ -151,7 +151,7 @@ static void the_counter_has_a_burst_that_power_does_not_see(void **state)
     plant_finish(&plant, s->folder, "r0");
     marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 1049, 1e-6));
-    /* Where in its stretch the burst was nobody knows; what is said of the figure must allow for it. */
+    /* The position of the burst in its interval is unknown; the uncertainty must include that. */
     expect_within(report, "ranges", row_named(report, "ranges", "name", "two"), 100);
     assert_true(number_in(report, "ranges", 0, "plus_minus_j") > 0.85 * 49);
     marey_report_destroy(report);

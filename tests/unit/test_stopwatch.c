@@ -487,7 +487,7 @@ static void statistics_are_those_of_the_values(void **state)
 static void the_series_keeps_the_latest_iterations(void **state)
 {
     (void)state;
-    enum { N = MAREY__WATCH_SERIES + 100 };
+    enum { N = MAREY__STOPWATCH_SERIES + 100 };
     enable(0);
     once("rare");
     for (int i = 0; i < N; i++) {
@@ -495,7 +495,7 @@ static void the_series_keeps_the_latest_iterations(void **state)
         stop("often");
         finish();
     }
-    assert_int_equal(n_rows("series"), 3 * MAREY__WATCH_SERIES);
+    assert_int_equal(n_rows("series"), 3 * MAREY__STOPWATCH_SERIES);
     assert_true(value("series", "often", "iteration") == 100);
     assert_true(value("series", "rare", "total_ns") == 0); /* it has left the series */
     assert_true(value("iterations", "rare", "iterations") == 1);
@@ -510,7 +510,7 @@ static void the_series_keeps_the_latest_iterations(void **state)
 static void iterations_without_a_name_are_zeros_in_its_series(void **state)
 {
     (void)state;
-    enum { N = MAREY__WATCH_SERIES + 50, SKIPPED = 10 };
+    enum { N = MAREY__STOPWATCH_SERIES + 50, SKIPPED = 10 };
     uint64_t n_zeros = 0;
     enable(0);
     for (int i = 0; i < N; i++) {

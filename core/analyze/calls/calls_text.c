@@ -33,21 +33,21 @@ static const struct marey__function_table shown[] = {
 
 /* ---- summary line ---- */
 
-static marey_status put_totals(struct marey__answer *answer)
+static marey_status put_totals(struct marey__report_writer *writer)
 {
-    const struct marey__calls_report *const report = answer->report->data;
-    const marey_table *const totals = answer->report->tables[MAREY__CALLS_TOTALS];
-    struct marey__buf *const line = &answer->lines.line;
+    const struct marey__calls_report *const report = writer->report->data;
+    const marey_table *const totals = writer->report->tables[MAREY__CALLS_TOTALS];
+    struct marey__buf *const line = &writer->lines.line;
     const uint64_t calls = marey__cell_of(totals, 0, "calls").as.u64,
                    primitive = marey__cell_of(totals, 0, "primitive_calls").as.u64;
     const struct marey_cell cost = marey__cell_of(totals, 0, "cost_per_call_ns");
     const char *const timer = marey__cell_of(totals, 0, "timer").as.text;
-    marey__buf_puts(line, marey__style(&answer->lines, BOLD));
+    marey__buf_puts(line, marey__style(&writer->lines, BOLD));
     if (report->calls.from_samples)
         marey__buf_puts(line, "samples");
     else
         marey__text_count_of(line, calls, report->calls.from_ranges ? "range" : "call");
-    marey__buf_puts(line, marey__style(&answer->lines, PLAIN));
+    marey__buf_puts(line, marey__style(&writer->lines, PLAIN));
     if (primitive != calls) {
         marey__buf_puts(line, " (");
         marey__text_amount(line, (double)primitive);
@@ -70,19 +70,19 @@ static marey_status put_totals(struct marey__answer *answer)
         marey__buf_puts(line, report->subtracted_ns != 0 ? " in all"
                                                          : " in all, which is in these times");
     }
-    return marey__lines_end(&answer->lines);
+    return marey__lines_end(&writer->lines);
 }
 
-marey_status marey__calls_text(struct marey__answer *answer)
+marey_status marey__calls_text(struct marey__report_writer *writer)
 {
-    const char *const wanted = answer->options->table != NULL ? answer->options->table : "functions";
+    const char *const wanted = writer->options->table != NULL ? writer->options->table : "functions";
     const struct marey__function_table *const how = marey__function_table_find(shown, wanted);
-    const marey_table *const table = marey_report_table(answer->report, wanted);
-    const size_t n = table != NULL ? marey_table_n_rows(table) : 0, limit = answer->options->limit;
+    const marey_table *const table = marey_report_table(writer->report, wanted);
+    const size_t n = table != NULL ? marey_table_n_rows(table) : 0, limit = writer->options->limit;
     if (how == NULL)
         return marey__fail(MAREY_EINVAL, "there is no table '%s' of calls to be drawn", wanted);
-    MAREY_TRY(put_totals(answer));
+    MAREY_TRY(put_totals(writer));
     MAREY_TRY(marey__function_table_put(how, table, limit != 0 ? MAREY__MIN(n, limit) : n,
-                                        &answer->options->text, true, &answer->lines));
-    return marey__lines_put_notes_apart(&answer->lines, answer->report->tables[MAREY__CALLS_NOTES]);
+                                        &writer->options->text, true, &writer->lines));
+    return marey__lines_put_notes_apart(&writer->lines, writer->report->tables[MAREY__CALLS_NOTES]);
 }

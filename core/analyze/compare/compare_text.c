@@ -10,9 +10,9 @@
 
 enum { MAX_ONLY = 10 };
 
-static marey_table *table_of(const struct marey__answer *answer, enum marey__comparison_table table)
+static marey_table *table_of(const struct marey__report_writer *writer, enum marey__comparison_table table)
 {
-    return answer->report->tables[table];
+    return writer->report->tables[table];
 }
 
 /* ---- the sentence ---- */
@@ -176,55 +176,55 @@ struct drawing {
     size_t n_columns; /* without the last if all its cells are unknown */
 };
 
-static size_t n_shown(const struct marey__answer *answer, enum marey__comparison_table table)
+static size_t n_shown(const struct marey__report_writer *writer, enum marey__comparison_table table)
 {
-    const size_t n = marey_table_n_rows(table_of(answer, table));
-    return answer->options->limit != 0 && answer->options->limit < n ? answer->options->limit : n;
+    const size_t n = marey_table_n_rows(table_of(writer, table));
+    return writer->options->limit != 0 && writer->options->limit < n ? writer->options->limit : n;
 }
 
-typedef marey_status drawer(struct marey__answer *answer, const marey_table *drawn);
+typedef marey_status drawer(struct marey__report_writer *writer, const marey_table *drawn);
 
-static marey_status draw_table(struct marey__answer *answer, const struct drawing *drawing,
+static marey_status draw_table(struct marey__report_writer *writer, const struct drawing *drawing,
                                drawer *draw)
 {
-    const marey_table *const first = table_of(answer, drawing->first), *const table = table_of(
-                                                                           answer, drawing->table);
+    const marey_table *const first = table_of(writer, drawing->first), *const table = table_of(
+                                                                           writer, drawing->table);
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey_table *drawn MAREY__FINALLY(marey__table_end) = NULL;
     MAREY_TRY(marey_table_create("compared", drawing->columns, drawing->n_columns, &drawn));
     if (drawing->first != drawing->table && marey_table_n_rows(first) != 0)
         add_row(drawn, &text, first, 0);
-    for (size_t row = 0; row < n_shown(answer, drawing->table); row++)
+    for (size_t row = 0; row < n_shown(writer, drawing->table); row++)
         add_row(drawn, &text, table, row);
     MAREY__TRY_MEMORY(!text.failed);
     MAREY_TRY(marey_table_status(drawn));
     if (marey_table_n_rows(drawn) == 0)
         return MAREY_OK;
-    MAREY_TRY(draw(answer, drawn));
-    return marey__lines_end(&answer->lines);
+    MAREY_TRY(draw(writer, drawn));
+    return marey__lines_end(&writer->lines);
 }
 
 /* Each table with rows, followed by an empty line. */
-static marey_status draw_tables(struct marey__answer *answer, drawer *draw)
+static marey_status draw_tables(struct marey__report_writer *writer, drawer *draw)
 {
-    const bool has_iteration = marey_table_n_rows(table_of(answer, MAREY__COMPARED_ITERATION)) != 0,
-               has_wall = marey_table_n_rows(table_of(answer, MAREY__COMPARED_PROGRAM)) != 0;
+    const bool has_iteration = marey_table_n_rows(table_of(writer, MAREY__COMPARED_ITERATION)) != 0,
+               has_wall = marey_table_n_rows(table_of(writer, MAREY__COMPARED_PROGRAM)) != 0;
     const struct drawing drawings[] = {
         {ranges_drawn, MAREY__COMPARED_ITERATION, MAREY__COMPARED_RANGES, N_DRAWN - !has_iteration},
         {program_drawn, MAREY__COMPARED_PROGRAM, MAREY__COMPARED_PROGRAM, N_DRAWN - 1},
         {functions_drawn, MAREY__COMPARED_FUNCTIONS, MAREY__COMPARED_FUNCTIONS, N_DRAWN - !has_wall},
     };
     for (size_t i = 0; i < MAREY__COUNT_OF(drawings); i++)
-        MAREY_TRY(draw_table(answer, &drawings[i], draw));
+        MAREY_TRY(draw_table(writer, &drawings[i], draw));
     return MAREY_OK;
 }
 
 /* ---- notes and findings below the tables ---- */
 
-static marey_status put_findings(struct marey__answer *answer, const char *bullet)
+static marey_status put_findings(struct marey__report_writer *writer, const char *bullet)
 {
-    const marey_table *const findings = table_of(answer, MAREY__COMPARED_FINDINGS);
-    struct marey__buf *const line = &answer->lines.line, text = {0};
+    const marey_table *const findings = table_of(writer, MAREY__COMPARED_FINDINGS);
+    struct marey__buf *const line = &writer->lines.line, text = {0};
     for (size_t row = 0; row < marey_table_n_rows(findings); row++) {
         marey__compare_finding_line(findings, row, &text);
         marey__buf_printf(line, "%sfinding: ", bullet);
@@ -233,28 +233,28 @@ static marey_status put_findings(struct marey__answer *answer, const char *bulle
         else
             marey__text_put(line, text.data, text.failed ? 0 : text.len, 0);
         text.len = 0;
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
     marey__buf_fini(&text);
     return MAREY_OK;
 }
 
-static marey_status put_below(struct marey__answer *answer, const char *bullet, const char *style,
+static marey_status put_below(struct marey__report_writer *writer, const char *bullet, const char *style,
                               const char *plain)
 {
-    const marey_table *only = table_of(answer, MAREY__COMPARED_ONLY),
-                      *warnings = table_of(answer, MAREY__COMPARED_WARNINGS);
-    struct marey__buf *line = &answer->lines.line;
+    const marey_table *only = table_of(writer, MAREY__COMPARED_ONLY),
+                      *warnings = table_of(writer, MAREY__COMPARED_WARNINGS);
+    struct marey__buf *line = &writer->lines.line;
     static const enum marey__comparison_table long_ones[] = {MAREY__COMPARED_RANGES,
                                                              MAREY__COMPARED_FUNCTIONS};
     for (size_t i = 0; i < MAREY__COUNT_OF(long_ones); i++) {
-        const size_t n = marey_table_n_rows(table_of(answer, long_ones[i])),
-                     shown = n_shown(answer, long_ones[i]);
+        const size_t n = marey_table_n_rows(table_of(writer, long_ones[i])),
+                     shown = n_shown(writer, long_ones[i]);
         if (shown == n)
             continue;
         marey__buf_printf(line, "%s... and %zu more%s; --all shows them", bullet, n - shown,
                           i == 1 ? " functions" : "");
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
     for (size_t row = 0; row < marey_table_n_rows(only) && row < MAX_ONLY; row++) {
         const struct marey_cell name = marey__cell_of(only, row, "name");
@@ -262,69 +262,69 @@ static marey_status put_below(struct marey__answer *answer, const char *bullet, 
         marey__text_put(line, name.as.text, name.len, 60);
         marey__buf_puts(line, ", ");
         marey__text_duration(line, marey__cell_of(only, row, "time_ns").as.f64,
-                             answer->options->text.unit);
-        MAREY_TRY(marey__lines_end(&answer->lines));
+                             writer->options->text.unit);
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
     if (marey_table_n_rows(only) > MAX_ONLY) {
         marey__buf_printf(line, "%s... and %zu more on one side only", bullet,
                           marey_table_n_rows(only) - MAX_ONLY);
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
     for (size_t row = 0; row < marey_table_n_rows(warnings); row++) {
         const struct marey_cell text = marey_table_cell(warnings, row, 0);
         marey__buf_printf(line, "%s%snote:%s ", bullet, style, plain);
         marey__text_put(line, text.as.text, text.len, 0);
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
-    return put_findings(answer, bullet);
+    return put_findings(writer, bullet);
 }
 
 /* ---- text ---- */
 
-static marey_status draw_text(struct marey__answer *answer, const marey_table *drawn)
+static marey_status draw_text(struct marey__report_writer *writer, const marey_table *drawn)
 {
     const struct marey__text_view view = {
-        .table = drawn, .options = answer->options->text, .n_rows = marey_table_n_rows(drawn)};
-    return marey__text_draw(&view, answer->lines.out);
+        .table = drawn, .options = writer->options->text, .n_rows = marey_table_n_rows(drawn)};
+    return marey__text_draw(&view, writer->lines.out);
 }
 
-marey_status marey__compare_text(struct marey__answer *answer)
+marey_status marey__compare_text(struct marey__report_writer *writer)
 {
-    marey__buf_puts(&answer->lines.line, marey__style(&answer->lines, BOLD));
-    marey__compare_sentence(answer->report, &answer->lines.line);
-    marey__buf_printf(&answer->lines.line, "%s\n", marey__style(&answer->lines, PLAIN));
-    MAREY_TRY(marey__lines_end(&answer->lines));
-    MAREY_TRY(draw_tables(answer, draw_text));
-    return put_below(answer, "", marey__style(&answer->lines, YELLOW),
-                     marey__style(&answer->lines, PLAIN));
+    marey__buf_puts(&writer->lines.line, marey__style(&writer->lines, BOLD));
+    marey__compare_sentence(writer->report, &writer->lines.line);
+    marey__buf_printf(&writer->lines.line, "%s\n", marey__style(&writer->lines, PLAIN));
+    MAREY_TRY(marey__lines_end(&writer->lines));
+    MAREY_TRY(draw_tables(writer, draw_text));
+    return put_below(writer, "", marey__style(&writer->lines, YELLOW),
+                     marey__style(&writer->lines, PLAIN));
 }
 
 /* ---- Markdown ---- */
 
-static marey_status draw_markdown(struct marey__answer *answer, const marey_table *drawn)
+static marey_status draw_markdown(struct marey__report_writer *writer, const marey_table *drawn)
 {
-    marey__markdown_table(&answer->lines.line, drawn, 0, answer->options->text.unit);
-    return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
+    marey__markdown_table(&writer->lines.line, drawn, 0, writer->options->text.unit);
+    return marey__buf_to_stream(&writer->lines.line, writer->lines.out);
 }
 
-marey_status marey__compare_markdown(struct marey__answer *answer)
+marey_status marey__compare_markdown(struct marey__report_writer *writer)
 {
-    marey__buf_puts(&answer->lines.line, "**");
-    marey__compare_sentence(answer->report, &answer->lines.line);
-    marey__buf_puts(&answer->lines.line, "**\n");
-    MAREY_TRY(marey__lines_end(&answer->lines));
-    MAREY_TRY(draw_tables(answer, draw_markdown));
-    return put_below(answer, "- ", "", "");
+    marey__buf_puts(&writer->lines.line, "**");
+    marey__compare_sentence(writer->report, &writer->lines.line);
+    marey__buf_puts(&writer->lines.line, "**\n");
+    MAREY_TRY(marey__lines_end(&writer->lines));
+    MAREY_TRY(draw_tables(writer, draw_markdown));
+    return put_below(writer, "- ", "", "");
 }
 
 /* ---- JSON ---- */
 
-marey_status marey__compare_json(struct marey__answer *answer)
+marey_status marey__compare_json(struct marey__report_writer *writer)
 {
-    const marey_table *warnings = table_of(answer, MAREY__COMPARED_WARNINGS),
-                      *iteration = table_of(answer, MAREY__COMPARED_ITERATION);
-    struct marey__buf *line = &answer->lines.line, sentence = {0};
-    marey__compare_sentence(answer->report, &sentence);
+    const marey_table *warnings = table_of(writer, MAREY__COMPARED_WARNINGS),
+                      *iteration = table_of(writer, MAREY__COMPARED_ITERATION);
+    struct marey__buf *line = &writer->lines.line, sentence = {0};
+    marey__compare_sentence(writer->report, &sentence);
     marey__buf_puts(line, "{\n  \"summary\": ");
     marey__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
     marey__buf_end(&sentence, line);
@@ -336,7 +336,7 @@ marey_status marey__compare_json(struct marey__answer *answer)
     marey__buf_puts(line, ",\n");
     for (size_t t = 0; t < MAREY__COMPARED_WARNINGS; t++)
         if (t != MAREY__COMPARED_ITERATION)
-            MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->lines.out));
+            MAREY_TRY(marey__json_named_rows(line, writer->report->tables[t], writer->lines.out));
     marey__json_last_texts(line, warnings);
-    return marey__buf_to_stream(line, answer->lines.out);
+    return marey__buf_to_stream(line, writer->lines.out);
 }

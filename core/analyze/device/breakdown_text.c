@@ -18,39 +18,39 @@ enum {
     MAX_LETTERS = 32,  /* of an operator's name */
 };
 
-static const struct marey__breakdown_facts *facts_of(const struct marey__answer *answer)
+static const struct marey__breakdown_facts *facts_of(const struct marey__report_writer *writer)
 {
-    return answer->report->data;
+    return writer->report->data;
 }
 
-static const marey_table *table_of(const struct marey__answer *answer,
+static const marey_table *table_of(const struct marey__report_writer *writer,
                                    enum marey__breakdown_table which)
 {
-    return answer->report->tables[which];
+    return writer->report->tables[which];
 }
 
 /* Whether a row of devices has the window of the first line. */
-static bool is_of_window(const struct marey__answer *answer, const marey_table *devices, size_t row)
+static bool is_of_window(const struct marey__report_writer *writer, const marey_table *devices, size_t row)
 {
     const char *const steps = marey__window_names[MAREY__WINDOW_STEPS];
     const bool is_steps = strcmp(marey__cell_of(devices, row, "window").as.text, steps) == 0;
-    return is_steps == (facts_of(answer)->window == MAREY__WINDOW_STEPS);
+    return is_steps == (facts_of(writer)->window == MAREY__WINDOW_STEPS);
 }
 
-static marey_status draw(struct marey__answer *answer, const struct marey__text_view *view)
+static marey_status draw(struct marey__report_writer *writer, const struct marey__text_view *view)
 {
-    MAREY_TRY(marey__text_draw(view, answer->lines.out));
-    return marey__lines_end(&answer->lines);
+    MAREY_TRY(marey__text_draw(view, writer->lines.out));
+    return marey__lines_end(&writer->lines);
 }
 
 /* ---- the first lines ---- */
 
-static marey_status put_first_line(struct marey__answer *answer)
+static marey_status put_first_line(struct marey__report_writer *writer)
 {
-    struct marey__buf *const line = &answer->lines.line;
-    const marey_table *const summary = table_of(answer, MAREY__BREAKDOWN_SUMMARY);
-    const char *const unit = answer->options->text.unit;
-    marey__buf_puts(line, marey__style(&answer->lines, BOLD));
+    struct marey__buf *const line = &writer->lines.line;
+    const marey_table *const summary = table_of(writer, MAREY__BREAKDOWN_SUMMARY);
+    const char *const unit = writer->options->text.unit;
+    marey__buf_puts(line, marey__style(&writer->lines, BOLD));
     for (size_t row = 0; row < marey_table_n_rows(summary); row++) {
         const struct marey_cell share = marey__cell_of(summary, row, "share"),
                                 ns = marey__cell_of(summary, row, "ns");
@@ -68,30 +68,30 @@ static marey_status put_first_line(struct marey__answer *answer)
             marey__text_share(line, share.as.f64);
         marey__buf_puts(line, ")");
     }
-    marey__buf_puts(line, marey__style(&answer->lines, PLAIN));
-    return marey__lines_end(&answer->lines);
+    marey__buf_puts(line, marey__style(&writer->lines, PLAIN));
+    return marey__lines_end(&writer->lines);
 }
 
 /* The number of devices, and the window. */
-static marey_status put_second_line(struct marey__answer *answer)
+static marey_status put_second_line(struct marey__report_writer *writer)
 {
-    struct marey__buf *const line = &answer->lines.line;
-    const marey_table *const devices = table_of(answer, MAREY__BREAKDOWN_DEVICES);
+    struct marey__buf *const line = &writer->lines.line;
+    const marey_table *const devices = table_of(writer, MAREY__BREAKDOWN_DEVICES);
     size_t n_gpus = 0, n_hosts = 0;
     for (size_t row = 0; row < marey_table_n_rows(devices); row++)
-        if (is_of_window(answer, devices, row))
+        if (is_of_window(writer, devices, row))
             ++*(marey__cell_of(devices, row, "device").as.i64 < 0 ? &n_hosts : &n_gpus);
-    marey__text_put(line, answer->report->title, strlen(answer->report->title), 60);
+    marey__text_put(line, writer->report->title, strlen(writer->report->title), 60);
     marey__buf_puts(line, ": ");
     if (n_gpus != 0)
         marey__text_count_of(line, n_gpus, "GPU");
     if (n_hosts != 0)
         marey__text_count_of(line, n_hosts, "process");
-    marey__buf_puts(line, facts_of(answer)->window == MAREY__WINDOW_STEPS ? ", all steps"
+    marey__buf_puts(line, facts_of(writer)->window == MAREY__WINDOW_STEPS ? ", all steps"
                           : n_gpus != 0 ? ", first GPU activity to last"
                                         : ", first event to last");
     marey__buf_puts(line, "; other: exposed copies and idle\n");
-    return marey__lines_end(&answer->lines);
+    return marey__lines_end(&writer->lines);
 }
 
 /* ---- tables of devices and their parts ---- */
@@ -156,12 +156,12 @@ static void draw_row(marey_table *drawn, const marey_table *from, size_t row, bo
                     !concurrency.is_null);
 }
 
-static marey_status put_more(struct marey__answer *answer, size_t n_more)
+static marey_status put_more(struct marey__report_writer *writer, size_t n_more)
 {
     if (n_more == 0)
         return MAREY_OK;
-    marey__buf_printf(&answer->lines.line, "... and %zu more; --json has them", n_more);
-    return marey__lines_end(&answer->lines);
+    marey__buf_printf(&writer->lines.line, "... and %zu more; --json has them", n_more);
+    return marey__lines_end(&writer->lines);
 }
 
 /*
@@ -189,7 +189,7 @@ static void choose_columns(struct marey_column columns[N_DRAWN], const char *hid
 }
 
 /* `label`: the title of the first column; NULL: no such column. With many devices only one window is drawn. */
-static marey_status draw_devices(struct marey__answer *answer, const marey_table *from,
+static marey_status draw_devices(struct marey__report_writer *writer, const marey_table *from,
                                  const char *label)
 {
     struct marey_column columns[N_DRAWN];
@@ -198,10 +198,10 @@ static marey_status draw_devices(struct marey__answer *answer, const marey_table
     const bool has_all = label != NULL || marey_table_n_rows(from) <= MAX_BOTH_WINDOWS;
     size_t n_more = 0;
     memcpy(columns, drawn_columns, sizeof columns);
-    choose_columns(columns, hide, label, answer->options->text.width);
+    choose_columns(columns, hide, label, writer->options->text.width);
     MAREY_TRY(marey_table_create("drawn", columns, N_DRAWN, &drawn));
     for (size_t row = 0; row < marey_table_n_rows(from); row++) {
-        if (!has_all && !is_of_window(answer, from, row))
+        if (!has_all && !is_of_window(writer, from, row))
             continue;
         if (marey_table_n_rows(drawn) < MAX_ROWS)
             draw_row(drawn, from, row, label != NULL);
@@ -210,12 +210,12 @@ static marey_status draw_devices(struct marey__answer *answer, const marey_table
     }
     MAREY_TRY(marey_table_status(drawn));
     const struct marey__text_view view = {.table = drawn,
-                                          .options = answer->options->text,
+                                          .options = writer->options->text,
                                           .n_rows = marey_table_n_rows(drawn),
                                           .hide = hide};
-    MAREY_TRY(marey__text_draw(&view, answer->lines.out));
-    MAREY_TRY(put_more(answer, n_more));
-    return marey__lines_end(&answer->lines);
+    MAREY_TRY(marey__text_draw(&view, writer->lines.out));
+    MAREY_TRY(put_more(writer, n_more));
+    return marey__lines_end(&writer->lines);
 }
 
 /* ---- idle: sums over all devices ---- */
@@ -323,20 +323,20 @@ static void reasons_fini(struct reasons *reasons)
     marey__free(reasons->by_name);
 }
 
-static marey_status draw_idle(struct marey__answer *answer)
+static marey_status draw_idle(struct marey__report_writer *writer)
 {
     struct reasons reasons MAREY__FINALLY(reasons_fini) = {0};
     marey_table *table MAREY__FINALLY(marey__table_end) = NULL;
-    add_reasons(&reasons, table_of(answer, MAREY__BREAKDOWN_IDLE));
+    add_reasons(&reasons, table_of(writer, MAREY__BREAKDOWN_IDLE));
     if (reasons.all_ns == 0)
         return MAREY_OK;
-    MAREY__TRY_MEMORY(add_operators(&reasons, table_of(answer, MAREY__BREAKDOWN_IDLE_OPERATORS)));
+    MAREY__TRY_MEMORY(add_operators(&reasons, table_of(writer, MAREY__BREAKDOWN_IDLE_OPERATORS)));
     MAREY_TRY(marey_table_create("idle", idle_columns, MAREY__COUNT_OF(idle_columns), &table));
     fill_idle(table, &reasons);
     const struct marey__text_view view = {
-        .table = table, .options = answer->options->text, .n_rows = marey_table_n_rows(table)};
+        .table = table, .options = writer->options->text, .n_rows = marey_table_n_rows(table)};
     MAREY_TRY(marey_table_status(table));
-    return draw(answer, &view);
+    return draw(writer, &view);
 }
 
 /* ---- collectives ---- */
@@ -358,11 +358,11 @@ static void put_clocks(struct marey__buf *line, const struct marey__breakdown_fa
                       facts->alignment.has_drifted ? "; clocks drifted meanwhile" : "");
 }
 
-static marey_status draw_collectives(struct marey__answer *answer)
+static marey_status draw_collectives(struct marey__report_writer *writer)
 {
     static const char *const hidden[] = {"bytes", "algorithm_bytes_per_s", "ranks", "partial", NULL};
-    const marey_table *const table = table_of(answer, MAREY__BREAKDOWN_COLLECTIVES);
-    struct marey__buf *const line = &answer->lines.line;
+    const marey_table *const table = table_of(writer, MAREY__BREAKDOWN_COLLECTIVES);
+    struct marey__buf *const line = &writer->lines.line;
     size_t n_matched = 0;
     for (size_t row = 0; row < marey_table_n_rows(table); row++)
         n_matched += marey__cell_of(table, row, "count").as.u64 != 0;
@@ -371,49 +371,49 @@ static marey_status draw_collectives(struct marey__answer *answer)
     if (n_matched == 0) {
         marey__buf_puts(line, "Wait and transfer of collectives are unknown: no collective has "
                               "calls of two ranks.\n");
-        return marey__lines_end(&answer->lines);
+        return marey__lines_end(&writer->lines);
     }
     const struct marey__text_view view = {.table = table,
-                                          .options = answer->options->text,
+                                          .options = writer->options->text,
                                           .n_rows = MAREY__MIN(n_matched, (size_t)MAX_COLLECTIVES),
                                           .hide = hidden};
     marey__buf_puts(line, "collectives: mean per rank, summed over calls; ");
-    put_clocks(line, facts_of(answer));
-    MAREY_TRY(marey__lines_end(&answer->lines));
-    return draw(answer, &view);
+    put_clocks(line, facts_of(writer));
+    MAREY_TRY(marey__lines_end(&writer->lines));
+    return draw(writer, &view);
 }
 
 /* ---- text ---- */
 
-static marey_status draw_rules(struct marey__answer *answer)
+static marey_status draw_rules(struct marey__report_writer *writer)
 {
-    const marey_table *const rules = table_of(answer, MAREY__BREAKDOWN_RULES);
+    const marey_table *const rules = table_of(writer, MAREY__BREAKDOWN_RULES);
     const size_t n = marey_table_n_rows(rules), n_drawn = MAREY__MIN(n, (size_t)MAX_ROWS);
     const struct marey__text_view view = {
-        .table = rules, .options = answer->options->text, .n_rows = n_drawn};
+        .table = rules, .options = writer->options->text, .n_rows = n_drawn};
     if (n == 0)
         return MAREY_OK;
-    marey__buf_printf(&answer->lines.line, "%s%s%s", marey__style(&answer->lines, BOLD),
+    marey__buf_printf(&writer->lines.line, "%s%s%s", marey__style(&writer->lines, BOLD),
                       marey__breakdown_tables[MAREY__BREAKDOWN_RULES].help,
-                      marey__style(&answer->lines, PLAIN));
-    MAREY_TRY(marey__lines_end(&answer->lines));
-    MAREY_TRY(marey__text_draw(&view, answer->lines.out));
-    MAREY_TRY(put_more(answer, n - n_drawn));
-    return marey__lines_end(&answer->lines);
+                      marey__style(&writer->lines, PLAIN));
+    MAREY_TRY(marey__lines_end(&writer->lines));
+    MAREY_TRY(marey__text_draw(&view, writer->lines.out));
+    MAREY_TRY(put_more(writer, n - n_drawn));
+    return marey__lines_end(&writer->lines);
 }
 
-marey_status marey__breakdown_text(struct marey__answer *answer)
+marey_status marey__breakdown_text(struct marey__report_writer *writer)
 {
-    const marey_table *const by = table_of(answer, MAREY__BREAKDOWN_BY);
-    MAREY_TRY(put_first_line(answer));
-    MAREY_TRY(put_second_line(answer));
-    MAREY_TRY(draw_devices(answer, table_of(answer, MAREY__BREAKDOWN_DEVICES), NULL));
+    const marey_table *const by = table_of(writer, MAREY__BREAKDOWN_BY);
+    MAREY_TRY(put_first_line(writer));
+    MAREY_TRY(put_second_line(writer));
+    MAREY_TRY(draw_devices(writer, table_of(writer, MAREY__BREAKDOWN_DEVICES), NULL));
     if (by != NULL)
-        MAREY_TRY(draw_devices(answer, by, marey_table_column(by, 0)->name));
-    MAREY_TRY(draw_idle(answer));
-    MAREY_TRY(draw_collectives(answer));
-    MAREY_TRY(draw_rules(answer));
-    return marey__lines_put_notes(&answer->lines, table_of(answer, MAREY__BREAKDOWN_WARNINGS));
+        MAREY_TRY(draw_devices(writer, by, marey_table_column(by, 0)->name));
+    MAREY_TRY(draw_idle(writer));
+    MAREY_TRY(draw_collectives(writer));
+    MAREY_TRY(draw_rules(writer));
+    return marey__lines_put_notes(&writer->lines, table_of(writer, MAREY__BREAKDOWN_WARNINGS));
 }
 
 /* ---- JSON ---- */
@@ -456,30 +456,30 @@ static void put_device(struct marey__buf *line, const marey_table *table, size_t
     marey__buf_end(&atoms, line);
 }
 
-static marey_status put_devices(struct marey__answer *answer, const marey_table *table)
+static marey_status put_devices(struct marey__report_writer *writer, const marey_table *table)
 {
-    struct marey__buf *const line = &answer->lines.line;
+    struct marey__buf *const line = &writer->lines.line;
     marey__buf_printf(line, "  \"%s\": [", marey_table_name(table));
     for (size_t row = 0; row < marey_table_n_rows(table); row++) {
         marey__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
         put_device(line, table, row);
-        MAREY_TRY(marey__buf_to_stream(line, answer->lines.out));
+        MAREY_TRY(marey__buf_to_stream(line, writer->lines.out));
     }
     marey__buf_puts(line, marey_table_n_rows(table) == 0 ? "],\n" : "\n  ],\n");
     return MAREY_OK;
 }
 
-marey_status marey__breakdown_json(struct marey__answer *answer)
+marey_status marey__breakdown_json(struct marey__report_writer *writer)
 {
-    struct marey__buf *const line = &answer->lines.line;
-    put_summary(line, table_of(answer, MAREY__BREAKDOWN_SUMMARY));
+    struct marey__buf *const line = &writer->lines.line;
+    put_summary(line, table_of(writer, MAREY__BREAKDOWN_SUMMARY));
     marey__buf_printf(line, "\n  },\n  \"window\": \"%s\",\n",
-                      marey__window_names[facts_of(answer)->window]);
+                      marey__window_names[facts_of(writer)->window]);
     for (size_t t = MAREY__BREAKDOWN_DEVICES; t <= MAREY__BREAKDOWN_BY; t++)
-        if (answer->report->tables[t] != NULL)
-            MAREY_TRY(put_devices(answer, answer->report->tables[t]));
+        if (writer->report->tables[t] != NULL)
+            MAREY_TRY(put_devices(writer, writer->report->tables[t]));
     for (size_t t = MAREY__BREAKDOWN_IDLE; t <= MAREY__BREAKDOWN_RULES; t++)
-        MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->lines.out));
-    marey__json_last_texts(line, table_of(answer, MAREY__BREAKDOWN_WARNINGS));
-    return marey__buf_to_stream(line, answer->lines.out);
+        MAREY_TRY(marey__json_named_rows(line, writer->report->tables[t], writer->lines.out));
+    marey__json_last_texts(line, table_of(writer, MAREY__BREAKDOWN_WARNINGS));
+    return marey__buf_to_stream(line, writer->lines.out);
 }

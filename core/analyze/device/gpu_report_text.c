@@ -111,17 +111,17 @@ static marey_status put_commands(struct marey__lines *lines, const marey_table *
 
 /* ---- all lines ---- */
 
-marey_status marey__gpu_text(struct marey__answer *answer)
+marey_status marey__gpu_text(struct marey__report_writer *writer)
 {
-    const marey_report *const report = answer->report;
-    struct marey__lines *const lines = &answer->lines;
+    const marey_report *const report = writer->report;
+    struct marey__lines *const lines = &writer->lines;
     if (marey_table_n_rows(report->tables[MAREY__GPU_DEVICES]) == 0) {
         marey__buf_printf(&lines->line, "No GPU activity was recorded: %s.\n",
                           report->analysis->about.needs);
         return marey__lines_end(lines);
     }
     for (size_t t = 0; t < MAREY__GPU_WARNINGS; t++)
-        MAREY_TRY(put_table(lines, report, t, *answer->options));
+        MAREY_TRY(put_table(lines, report, t, *writer->options));
     MAREY_TRY(put_commands(lines, report->tables[MAREY__GPU_KERNELS], report->data));
     return marey__lines_put_notes(lines, report->tables[MAREY__GPU_WARNINGS]);
 }

@@ -9,7 +9,7 @@
 /* An id that another one explains comes after it. */
 static marey__finding_rule *const rules[] = {
     marey__find_memory_leak,     marey__find_cpu_oversubscribed,
-    marey__find_late_rank,       marey__find_exposed_communication,
+    marey__find_straggler,       marey__find_exposed_communication,
     marey__find_input_bound,     marey__find_sync_bound,
     marey__find_host_bound,      marey__find_recompilation,
     marey__find_logging_in_step, marey__find_gil_contention,
@@ -32,7 +32,7 @@ static double leeway(double share)
 
 void marey__finding_set_between(struct marey__finding *f, double least, double most, double error)
 {
-    f->is.share = most;
+    f->statement.share = most;
     f->gain_low = gain_without(least - 1.96 * error);
     f->gain_high = f->at_most = gain_without(most + 1.96 * error);
 }
@@ -52,7 +52,7 @@ void marey__finding_set_measured(struct marey__finding *f, double share, double 
 static bool is_worth_it(const struct marey__finding *f)
 {
     return f->is_risk ||
-           (gain_without(f->is.share) >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
+           (gain_without(f->statement.share) >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
 }
 
 /* Risks first, then by gain. */
@@ -77,7 +77,7 @@ static void add_finding(struct marey__diagnosis *d, const struct marey__finding 
 const struct marey__finding *marey__diagnosis_find(const struct marey__diagnosis *d, const char *id)
 {
     for (size_t i = 0; i < d->n_findings; i++)
-        if (strcmp(d->findings[i].is.id, id) == 0)
+        if (strcmp(d->findings[i].statement.id, id) == 0)
             return &d->findings[i];
     return NULL;
 }
@@ -85,7 +85,7 @@ const struct marey__finding *marey__diagnosis_find(const struct marey__diagnosis
 static void ask_rules(struct marey__diagnosis *d, bool with_experimental)
 {
     for (size_t i = 0; i < MAREY__COUNT_OF(rules); i++) {
-        struct marey__finding finding = {.is.share = -1};
+        struct marey__finding finding = {.statement.share = -1};
         for (size_t k = 0; k < MAREY__MAX_CAUSES; k++)
             finding.because[k].share = -1;
         if (!rules[i](d, &finding) || !is_worth_it(&finding) ||
@@ -152,7 +152,7 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
                       time_text(run_ns, a));
         if ((double)imports_ns > 0.05 * (double)run_ns)
             marey__append(text, size, &len, " Imports took %s.", time_text(imports_ns, a));
-        marey__native_put_hot(f, text, size, &len);
+        marey__native_append_hottest(f, text, size, &len);
         return;
     }
     uint64_t n_all = 0;
@@ -246,25 +246,25 @@ static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
 static void put_finding(marey_table *table, const struct marey__facts *facts,
                         const struct marey__finding *f)
 {
-    marey__put_string(table, f->is.id);
+    marey__put_string(table, f->statement.id);
     marey__put_string(table, f->is_risk ? "risk" : "time");
-    marey__put_string(table, f->is.claim);
-    if (f->is.place.function != 0) {
+    marey__put_string(table, f->statement.claim);
+    if (f->statement.place.function != 0) {
         const struct marey_samples_function *const function =
-            marey_samples_get_function(facts->set.samples, f->is.place.function);
+            marey_samples_get_function(facts->set.samples, f->statement.place.function);
         marey__put_string(table, function->name);
         marey__put_string(table, function->file);
-        marey_table_u64(table, f->is.place.line);
+        marey_table_u64(table, f->statement.place.line);
     } else {
         for (int i = 0; i < 3; i++)
             marey_table_null(table);
     }
-    marey__put_string(table, marey__fact_phase_names[f->is.phase]);
-    marey__put_real(table, f->is.share, f->is.share >= 0);
+    marey__put_string(table, marey__fact_phase_names[f->statement.phase]);
+    marey__put_real(table, f->statement.share, f->statement.share >= 0);
     marey__put_real(table, f->at_most, !f->is_risk);
     marey__put_real(table, f->gain_low, !f->is_risk);
     marey__put_real(table, f->gain_high, !f->is_risk);
-    marey__put_string(table, f->is.action);
+    marey__put_string(table, f->statement.action);
     char because[MAREY__FINDING_TEXT] = "";
     size_t len = 0;
     for (size_t i = 0; i < f->n_because; i++)

@@ -144,7 +144,7 @@ static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
                       const struct marey__cause *cause, const struct marey__finding *f,
                       const marey_table *evidence)
 {
-    const bool is_finding = cause == &f->is;
+    const bool is_finding = cause == &f->statement;
     marey__buf_puts(b, "{");
     put_text(b, "id", cause->id);
     marey__buf_puts(b, ",");
@@ -180,25 +180,25 @@ static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
     marey__buf_puts(b, "}");
 }
 
-marey_status marey__diagnosis_json(struct marey__answer *answer)
+marey_status marey__diagnosis_json(struct marey__report_writer *writer)
 {
-    const struct marey__diagnosis *const d = answer->report->data;
-    struct marey__buf *const b = &answer->lines.line;
+    const struct marey__diagnosis *const d = writer->report->data;
+    struct marey__buf *const b = &writer->lines.line;
     marey__buf_puts(b, "{\"schema\":1,");
     put_text(b, "verdict", d->verdict);
     marey__buf_puts(b, ",");
     put_text(b, "missing", d->missing[0] != '\0' ? d->missing : NULL);
     marey__buf_puts(b, ",");
     put_steps(b, &d->facts);
-    put_startup(b, answer->report->tables[MAREY__STARTUP_TABLE]);
+    put_startup(b, writer->report->tables[MAREY__STARTUP_TABLE]);
     put_device(b, &d->facts.device);
     put_cost(b, &d->facts);
     marey__buf_puts(b, "\"findings\":[");
     for (size_t i = 0; i < d->n_findings; i++) {
         marey__buf_puts(b, i > 0 ? "," : "");
-        put_cause(b, &d->facts, &d->findings[i].is, &d->findings[i],
-                  answer->report->tables[MAREY__EVIDENCE_TABLE]);
+        put_cause(b, &d->facts, &d->findings[i].statement, &d->findings[i],
+                  writer->report->tables[MAREY__EVIDENCE_TABLE]);
     }
     marey__buf_puts(b, "]}\n");
-    return marey__buf_to_stream(b, answer->lines.out);
+    return marey__buf_to_stream(b, writer->lines.out);
 }

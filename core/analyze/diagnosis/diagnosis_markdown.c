@@ -15,7 +15,7 @@ static void put_finding(struct marey__lines *lines, const struct marey__diagnosi
     struct marey__buf *const out = &lines->line;
     struct marey__buf place = {0};
     marey__buf_printf(out, "%zu. ", i + 1);
-    put_item(out, "**", f->is.claim, "**");
+    put_item(out, "**", f->statement.claim, "**");
     marey__finding_put_gain(out, f, " At most ", "x faster.");
     marey__buf_puts(out, "\n");
     if (f->detail[0] != '\0') {
@@ -26,14 +26,14 @@ static void put_finding(struct marey__lines *lines, const struct marey__diagnosi
     }
     for (size_t k = 0; k < f->n_because; k++)
         put_item(out, "   - because: ", f->because[k].claim, "\n");
-    put_item(out, "   - ", f->is.action, "");
-    marey__buf_printf(out, " More: `marey explain %s`\n", f->is.id);
+    put_item(out, "   - ", f->statement.action, "");
+    marey__buf_printf(out, " More: `marey explain %s`\n", f->statement.id);
 }
 
-marey_status marey__diagnosis_markdown(struct marey__answer *answer)
+marey_status marey__diagnosis_markdown(struct marey__report_writer *writer)
 {
-    const struct marey__diagnosis *const d = answer->report->data;
-    struct marey__lines *const lines = &answer->lines;
+    const struct marey__diagnosis *const d = writer->report->data;
+    struct marey__lines *const lines = &writer->lines;
     put_item(&lines->line, "", d->verdict, "\n");
     for (size_t i = 0; i < d->n_findings; i++) {
         marey__buf_puts(&lines->line, i == 0 ? "\n" : "");

@@ -9,15 +9,15 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
                               const struct marey__finding *f, const char *bold, const char *plain)
 {
     const struct marey_samples_function *const function =
-        facts->has_samples ? marey_samples_get_function(facts->set.samples, f->is.place.function)
+        facts->has_samples ? marey_samples_get_function(facts->set.samples, f->statement.place.function)
                            : NULL;
-    if (f->is.place.function != 0 && f->is.place.line == 0) /* native, without debug information */
+    if (f->statement.place.function != 0 && f->statement.place.line == 0) /* native, without debug information */
         marey__buf_printf(line, "%s%s (%s)%s is %.0f %% ", bold, function->name, function->module,
-                          plain, f->is.place.share * 100);
-    else if (f->is.place.function != 0)
+                          plain, f->statement.place.share * 100);
+    else if (f->statement.place.function != 0)
         marey__buf_printf(line, "%s%s (%s:%u)%s is %.0f %% ", bold, function->name,
-                          marey__base_name(function->file), f->is.place.line, plain,
-                          f->is.place.share * 100);
+                          marey__base_name(function->file), f->statement.place.line, plain,
+                          f->statement.place.share * 100);
     else if (facts->has_samples)
         marey__buf_puts(line, "No function is half ");
     else
@@ -39,7 +39,7 @@ void marey__finding_put_gain(struct marey__buf *line, const struct marey__findin
 static marey_status put_finding(struct marey__lines *lines, const struct marey__diagnosis *d, size_t i)
 {
     const struct marey__finding *const f = &d->findings[i];
-    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->is.claim,
+    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->statement.claim,
                       marey__style(lines, PLAIN));
     marey__finding_put_gain(&lines->line, f, "  at most ", "x faster");
     MAREY_TRY(marey__lines_end(lines));
@@ -53,7 +53,7 @@ static marey_status put_finding(struct marey__lines *lines, const struct marey__
         marey__buf_printf(&lines->line, "     because: %s", f->because[k].claim);
         MAREY_TRY(marey__lines_end(lines));
     }
-    marey__buf_printf(&lines->line, "     %s", f->is.action);
+    marey__buf_printf(&lines->line, "     %s", f->statement.action);
     return marey__lines_end(lines);
 }
 
@@ -88,16 +88,16 @@ static marey_status put_startup(struct marey__lines *lines, const marey_table *t
     return lines->line.len != 0 ? marey__lines_end(lines) : MAREY_OK;
 }
 
-marey_status marey__diagnosis_text(struct marey__answer *answer)
+marey_status marey__diagnosis_text(struct marey__report_writer *writer)
 {
-    const struct marey__diagnosis *const d = answer->report->data;
-    struct marey__lines *const lines = &answer->lines;
-    marey__buf_printf(&lines->line, "%s%s", answer->options->is_short ? "marey: " : "", d->verdict);
+    const struct marey__diagnosis *const d = writer->report->data;
+    struct marey__lines *const lines = &writer->lines;
+    marey__buf_printf(&lines->line, "%s%s", writer->options->is_short ? "marey: " : "", d->verdict);
     MAREY_TRY(marey__lines_end(lines));
     for (size_t i = 0; i < d->n_findings; i++)
         MAREY_TRY(put_finding(lines, d, i));
-    if (!answer->options->is_short)
-        MAREY_TRY(put_startup(lines, answer->report->tables[MAREY__STARTUP_TABLE]));
+    if (!writer->options->is_short)
+        MAREY_TRY(put_startup(lines, writer->report->tables[MAREY__STARTUP_TABLE]));
     if (d->missing[0] != '\0') {
         marey__buf_printf(&lines->line, "  %s%s%s", marey__style(lines, DIM), d->missing,
                           marey__style(lines, PLAIN));

@@ -56,17 +56,17 @@ static void add_slow_steps(struct spans *s, const struct marey__finding *f)
 static void add_finding(struct spans *s, const struct marey__finding *f)
 {
     const struct marey__trainer *const t = s->trainer;
-    if (strcmp(f->is.id, "sync-bound") == 0)
+    if (strcmp(f->statement.id, "sync-bound") == 0)
         add_intervals(s, t->waits, t->n_waits);
-    else if (strcmp(f->is.id, "host-bound") == 0)
+    else if (strcmp(f->statement.id, "host-bound") == 0)
         add_intervals(s, t->host_gaps, t->n_host_gaps);
-    else if (strcmp(f->is.id, "slow-steps") == 0)
+    else if (strcmp(f->statement.id, "slow-steps") == 0)
         add_slow_steps(s, f);
-    else if (strcmp(f->is.id, "gc-pauses") == 0)
+    else if (strcmp(f->statement.id, "gc-pauses") == 0)
         for (size_t i = 0; i < t->n_pauses; i++)
             add(s, t->pauses[i].begin_ns, t->pauses[i].end_ns);
     else
-        add_phases(s, f->is.phase);
+        add_phases(s, f->statement.phase);
 }
 
 static int compare_lengths(const void *a, const void *b)
@@ -90,7 +90,7 @@ bool marey__diagnosis_put_evidence(const struct marey__diagnosis *d, marey_table
         if (s.n != 0)
             qsort(s.list, s.n, sizeof *s.list, compare_lengths);
         for (size_t k = 0; k < s.n && k < MOST; k++)
-            MAREY__PUT_ROW(table, STRING(d->findings[i].is.id), PROCESS_OF(s.list[k].trainer->info),
+            MAREY__PUT_ROW(table, STRING(d->findings[i].statement.id), PROCESS_OF(s.list[k].trainer->info),
                            U64(s.list[k].begin_ns), U64(s.list[k].end_ns));
         done &= !s.failed;
         marey__free(s.list);

@@ -104,7 +104,7 @@ static void add_trainer(struct marey__facts *facts, const struct marey__trainer 
     facts->detected_by = detected_by(t->info);
 }
 
-bool marey__facts_judge_steps(struct marey__facts *facts)
+bool marey__facts_summarize_steps(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++) {
         struct marey__trainer *const t = &facts->trainers[i];
@@ -141,9 +141,9 @@ void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase
 struct marey__fact_sum marey__facts_sum(const struct marey__facts *facts, uint64_t kinds)
 {
     struct marey__fact_sum sum = {0};
-    for (size_t i = 0; i < facts->n_cells; i++)
-        if (marey__fact_cell_is_of(&facts->cells[i], kinds)) {
-            const struct marey__fact_sum *const own = &facts->cells[i].sum;
+    for (size_t i = 0; i < facts->n_buckets; i++)
+        if (marey__sample_bucket_has_kind(&facts->buckets[i], kinds)) {
+            const struct marey__fact_sum *const own = &facts->buckets[i].sum;
             sum.n += own->n;
             sum.ns += own->ns;
             sum.gil_ns += own->gil_ns;

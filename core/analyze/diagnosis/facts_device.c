@@ -402,14 +402,14 @@ static marey_status read_trainer(struct marey__facts *facts, struct marey__train
  */
 static void drop_untypical(struct marey__facts *facts)
 {
-    static const enum marey__fact_phase rare[] = {MAREY__FACT_EVALUATION, MAREY__FACT_CHECKPOINT,
+    static const enum marey__fact_phase occasional[] = {MAREY__FACT_EVALUATION, MAREY__FACT_CHECKPOINT,
                                                   MAREY__FACT_LOGGING};
     const double most = 1.5; /* between the mean of traced steps and that of all */
     struct marey__fact_device *const d = &facts->device;
     double all_ns = (double)facts->steady_ns, traced_ns = 0;
     size_t n = 0;
-    for (size_t i = 0; i < MAREY__COUNT_OF(rare); i++)
-        all_ns -= (double)facts->phase_ns[rare[i]];
+    for (size_t i = 0; i < MAREY__COUNT_OF(occasional); i++)
+        all_ns -= (double)facts->phase_ns[occasional[i]];
     for (size_t i = 0; i < facts->n_trainers; i++)
         n += facts->trainers[i].n_steps - facts->trainers[i].n_warmup;
     for (size_t i = 0; i < d->n_steps; i++)

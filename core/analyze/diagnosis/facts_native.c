@@ -111,7 +111,7 @@ bool marey__native_read(const struct marey__facts *facts, struct marey__native *
            s->n >= FEWEST_SAMPLES;
 }
 
-void marey__place_most(const marey_samples *samples, const uint64_t *by_function,
+void marey__place_find_heaviest(const marey_samples *samples, const uint64_t *by_function,
                        const uint64_t *by_location, struct marey__fact_place *place)
 {
     *place = (struct marey__fact_place){0};
@@ -142,14 +142,14 @@ double marey__native_share(const struct marey__native *s, uint64_t part_ns, stru
     return part;
 }
 
-void marey__native_put_hot(const struct marey__facts *facts, char *text, size_t size, size_t *len)
+void marey__native_append_hottest(const struct marey__facts *facts, char *text, size_t size, size_t *len)
 {
     const double least = 1.0 / 3;
     struct marey__native s;
     struct marey__fact_place place;
     if (marey__native_read(facts, &s)) {
         s.hot_by_function[0] = 0;
-        marey__place_most(s.samples, s.hot_by_function, s.hot_by_location, &place);
+        marey__place_find_heaviest(s.samples, s.hot_by_function, s.hot_by_location, &place);
         const double share = (double)place.ns / (double)(s.work_ns + s.lock_ns);
         const struct marey_samples_function *const f =
             marey_samples_get_function(s.samples, place.function);

@@ -140,7 +140,7 @@ static void add_stack(const struct place_search *s, uint32_t stack)
 static uint32_t innermost(const struct place_search *s, uint64_t all_ns, uint64_t others_ns,
                           bool only_users)
 {
-    const double most_usual = 0.1;
+    const double most_typical = 0.1;
     const marey_samples *const samples = s->facts->set.samples;
     uint32_t found = 0;
     double deepest = 0;
@@ -150,7 +150,7 @@ static uint32_t innermost(const struct place_search *s, uint64_t all_ns, uint64_
         if (s->ns[i] * 2 < all_ns || depth <= deepest || is_mareys(f) ||
             (only_users && !marey__facts_is_users(f)) ||
             (double)s->other_ns[i] * (double)all_ns >
-                most_usual * (double)s->ns[i] * (double)others_ns)
+                most_typical * (double)s->ns[i] * (double)others_ns)
             continue;
         found = i;
         deepest = depth;
@@ -271,25 +271,25 @@ static bool is_for_user(const marey_samples *samples, uint32_t stack, bool with_
     return false;
 }
 
-uint64_t marey__fact_weight(const struct marey__facts *facts, const struct marey__fact_cell *cell,
+uint64_t marey__fact_weight(const struct marey__facts *facts, const struct marey__sample_bucket *bucket,
                             enum marey__fact_samples which)
 {
     const marey_samples *const samples = facts->set.samples;
-    const struct marey__fact_sum *const sum = &cell->sum;
-    const uint32_t stack = marey__fact_cell_stack(cell);
+    const struct marey__fact_sum *const sum = &bucket->sum;
+    const uint32_t stack = marey__sample_bucket_stack(bucket);
     const uint8_t flags = facts->stack_flags[stack];
     switch (which) {
     case MAREY__FACT_COMPILING:
         return (flags & MAREY__FACT_COMPILES) != 0 ? sum->ns : 0;
     case MAREY__FACT_LOGGED:
         return (flags & MAREY__FACT_LOGS) != 0 ||
-                       marey__fact_cell_is_of(cell, MAREY__FACT_BOTH(MAREY__FACT_LOGGING))
+                       marey__sample_bucket_has_kind(bucket, MAREY__FACT_BOTH(MAREY__FACT_LOGGING))
                    ? sum->ns
                    : 0;
-    case MAREY__FACT_SETTING_UP:
+    case MAREY__FACT_USER_STARTUP:
         return is_for_user(samples, stack, false) ? sum->gil_ns : 0;
     case MAREY__FACT_WAITING:
-        return marey__fact_cell_is_of(cell, MAREY__FACT_BOTH(MAREY__FACT_BACKWARD)) ||
+        return marey__sample_bucket_has_kind(bucket, MAREY__FACT_BOTH(MAREY__FACT_BACKWARD)) ||
                        (flags & MAREY__FACT_COMMUNICATES) != 0
                    ? sum->off_ns
                    : 0;
@@ -311,12 +311,12 @@ uint64_t marey__facts_weigh(const struct marey__facts *facts, uint64_t kinds,
 {
     uint64_t ns = 0;
     *n = 0;
-    for (size_t i = 0; i < facts->n_cells; i++) {
-        const struct marey__fact_cell *const cell = &facts->cells[i];
+    for (size_t i = 0; i < facts->n_buckets; i++) {
+        const struct marey__sample_bucket *const bucket = &facts->buckets[i];
         const uint64_t own_ns =
-            marey__fact_cell_is_of(cell, kinds) ? marey__fact_weight(facts, cell, which) : 0;
+            marey__sample_bucket_has_kind(bucket, kinds) ? marey__fact_weight(facts, bucket, which) : 0;
         ns += own_ns;
-        *n += own_ns != 0 ? cell->sum.n : 0;
+        *n += own_ns != 0 ? bucket->sum.n : 0;
     }
     return ns;
 }
@@ -335,11 +335,11 @@ static uint64_t *weigh_stacks(const struct marey__facts *facts, uint64_t kinds,
                               enum marey__fact_samples which)
 {
     uint64_t *const weights = marey__calloc((size_t)facts->n_stacks + 1, sizeof *weights);
-    for (size_t i = 0; weights != NULL && i < facts->n_cells; i++)
-        if (marey__fact_cell_is_of(&facts->cells[i], kinds) &&
-            marey__fact_cell_stack(&facts->cells[i]) != 0)
-            weights[marey__fact_cell_stack(&facts->cells[i])] +=
-                marey__fact_weight(facts, &facts->cells[i], which);
+    for (size_t i = 0; weights != NULL && i < facts->n_buckets; i++)
+        if (marey__sample_bucket_has_kind(&facts->buckets[i], kinds) &&
+            marey__sample_bucket_stack(&facts->buckets[i]) != 0)
+            weights[marey__sample_bucket_stack(&facts->buckets[i])] +=
+                marey__fact_weight(facts, &facts->buckets[i], which);
     return weights;
 }
 
@@ -354,7 +354,7 @@ bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
         return false;
     return !facts->has_samples ||
            marey__facts_find_place_of(facts, weights, (kinds & ~loading) == 0,
-                                      which == MAREY__FACT_PYTHON || which == MAREY__FACT_SETTING_UP,
+                                      which == MAREY__FACT_PYTHON || which == MAREY__FACT_USER_STARTUP,
                                       out);
 }
 
@@ -376,13 +376,13 @@ uint64_t marey__facts_weigh_lines(const struct marey__facts *facts, uint64_t kin
     const size_t n = (size_t)marey_samples_n_locations(facts->set.samples) + 1;
     uint64_t *const all MAREY__FREED = marey__calloc(n, sizeof *all),
                         *const python MAREY__FREED = marey__calloc(n, sizeof *python), ns = 0;
-    for (size_t i = 0; all != NULL && python != NULL && i < facts->n_cells; i++) {
-        const struct marey__fact_cell *const cell = &facts->cells[i];
-        const uint32_t location = marey__fact_cell_is_of(cell, kinds)
-                                      ? location_in(facts, marey__fact_cell_stack(cell), function)
+    for (size_t i = 0; all != NULL && python != NULL && i < facts->n_buckets; i++) {
+        const struct marey__sample_bucket *const bucket = &facts->buckets[i];
+        const uint32_t location = marey__sample_bucket_has_kind(bucket, kinds)
+                                      ? location_in(facts, marey__sample_bucket_stack(bucket), function)
                                       : 0;
-        all[location] += marey__fact_weight(facts, cell, MAREY__FACT_ALL);
-        python[location] += marey__fact_weight(facts, cell, MAREY__FACT_PYTHON);
+        all[location] += marey__fact_weight(facts, bucket, MAREY__FACT_ALL);
+        python[location] += marey__fact_weight(facts, bucket, MAREY__FACT_PYTHON);
     }
     for (size_t i = 1; all != NULL && python != NULL && i < n; i++)
         ns += python[i] * LEAST >= all[i] ? all[i] : 0;

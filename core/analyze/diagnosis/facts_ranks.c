@@ -36,14 +36,14 @@ static bool add_waits(const struct marey__facts *facts, struct marey__fact_rank 
 {
     const uint64_t number = (uint64_t)(rank->trainer - facts->trainers) + 1;
     uint64_t all_ns = 0, n = 0, waits_ns[MAREY__FACT_PHASES] = {0};
-    for (size_t i = 0; i < facts->n_rank_cells; i++) {
-        const struct marey__fact_cell *const cell = &facts->rank_cells[i];
-        if (cell->key >> 40 != number)
+    for (size_t i = 0; i < facts->n_rank_buckets; i++) {
+        const struct marey__sample_bucket *const bucket = &facts->rank_buckets[i];
+        if (bucket->key >> 40 != number)
             continue;
-        n += cell->sum.n;
-        all_ns += cell->sum.ns;
-        waits_ns[(cell->key >> 32 & 0xff) % MAREY__FACT_SLOW] +=
-            marey__fact_weight(facts, cell, MAREY__FACT_WAITING);
+        n += bucket->sum.n;
+        all_ns += bucket->sum.ns;
+        waits_ns[(bucket->key >> 32 & 0xff) % MAREY__FACT_SLOW] +=
+            marey__fact_weight(facts, bucket, MAREY__FACT_WAITING);
     }
     if (n < FEWEST_SAMPLES || all_ns == 0)
         return false;
@@ -113,7 +113,7 @@ static bool compare_ranks(struct marey__fact_ranks *ranks)
 bool marey__fact_ranks_read(const struct marey__facts *facts, struct marey__fact_ranks *out)
 {
     *out = (struct marey__fact_ranks){.n = facts->n_trainers};
-    if (facts->n_trainers < 2 || facts->has_device || facts->is_imported || facts->n_rank_cells == 0)
+    if (facts->n_trainers < 2 || facts->has_device || facts->is_imported || facts->n_rank_buckets == 0)
         return false;
     out->list = marey__calloc(out->n, sizeof *out->list);
     for (size_t i = 0; out->list != NULL && i < out->n; i++)
@@ -136,11 +136,11 @@ bool marey__fact_ranks_find_place(const struct marey__facts *facts,
     uint64_t *const weights MAREY__FREED =
         marey__calloc((size_t)facts->n_stacks + 1, sizeof *weights);
     *out = (struct marey__fact_place){0};
-    for (size_t i = 0; weights != NULL && i < facts->n_rank_cells; i++) {
-        const struct marey__fact_cell *const cell = &facts->rank_cells[i];
-        if (cell->key >> 40 == number && marey__fact_cell_is_of(cell, MAREY__FACT_BOTH(phase)))
-            weights[marey__fact_cell_stack(cell)] +=
-                cell->sum.ns - marey__fact_weight(facts, cell, MAREY__FACT_WAITING);
+    for (size_t i = 0; weights != NULL && i < facts->n_rank_buckets; i++) {
+        const struct marey__sample_bucket *const bucket = &facts->rank_buckets[i];
+        if (bucket->key >> 40 == number && marey__sample_bucket_has_kind(bucket, MAREY__FACT_BOTH(phase)))
+            weights[marey__sample_bucket_stack(bucket)] +=
+                bucket->sum.ns - marey__fact_weight(facts, bucket, MAREY__FACT_WAITING);
     }
     return weights != NULL &&
            marey__facts_find_place_of(facts, weights, phase == MAREY__FACT_DATA, false, out);

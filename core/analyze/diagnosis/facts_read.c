@@ -230,14 +230,14 @@ static void add_sums(struct marey__fact_sum *sum, const struct marey__fact_sum *
     sum->off_ns += more->off_ns;
 }
 
-static bool add_to_cell(struct marey__facts *facts, uint32_t kind, uint32_t stack,
+static bool add_to_bucket(struct marey__facts *facts, uint32_t kind, uint32_t stack,
                         const struct marey__fact_sum *more)
 {
     const uint64_t key = (uint64_t)kind << 32 | stack;
     const uint32_t number =
-        MAREY__MAP_NUMBER(&facts->cells_by_key, facts->cells, facts->n_cells, facts->cells_cap, key);
+        MAREY__MAP_NUMBER(&facts->buckets_by_key, facts->buckets, facts->n_buckets, facts->buckets_cap, key);
     if (number != 0)
-        add_sums(&facts->cells[number - 1].sum, more);
+        add_sums(&facts->buckets[number - 1].sum, more);
     return number != 0;
 }
 
@@ -250,10 +250,10 @@ static bool add_to_rank(struct marey__facts *facts, uint32_t trainer, uint32_t k
     if (facts->n_trainers < 2 || facts->n_trainers > MOST_RANKS ||
         (MAREY__FACT_STEPS >> kind & 1) == 0)
         return true;
-    const uint32_t number = MAREY__MAP_NUMBER(&facts->rank_cells_by_key, facts->rank_cells,
-                                              facts->n_rank_cells, facts->rank_cells_cap, key);
+    const uint32_t number = MAREY__MAP_NUMBER(&facts->rank_buckets_by_key, facts->rank_buckets,
+                                              facts->n_rank_buckets, facts->rank_buckets_cap, key);
     if (number != 0)
-        add_sums(&facts->rank_cells[number - 1].sum, more);
+        add_sums(&facts->rank_buckets[number - 1].sum, more);
     return number != 0;
 }
 
@@ -289,7 +289,7 @@ static bool add_sample(struct marey__facts *facts, uint32_t kind,
                        const struct marey_samples_round *round, const struct marey_samples_seen *seen)
 {
     const struct marey__fact_sum sum = sum_of(round, seen);
-    return add_to_cell(facts, kind, seen->stack, &sum);
+    return add_to_bucket(facts, kind, seen->stack, &sum);
 }
 
 /* Who holds the interpreter lock while the main thread waits for it in a step. */
@@ -304,7 +304,7 @@ static bool add_holder(struct marey__facts *facts, uint32_t kind,
         const struct marey__fact_sum sum = {.n = 1, .ns = round->weight_ns};
         if ((seen->flags & MAREY_SAMPLE_GIL) != 0)
             return add_sample(facts, MAREY__FACT_HOLDER, round, seen) &&
-                   add_to_cell(facts, MAREY__FACT_HOLDER_THREAD, seen->thread, &sum);
+                   add_to_bucket(facts, MAREY__FACT_HOLDER_THREAD, seen->thread, &sum);
     }
     return true;
 }
@@ -378,14 +378,14 @@ static bool fill_gaps(struct marey__facts *facts)
 {
     enum { ENOUGH = 30 };
     const uint64_t kinds =
-        (MAREY__FACT_USUAL_STEPS | MAREY__FACT_SLOW_STEPS) & ~MAREY__FACT_BOTH(MAREY__FACT_DATA);
+        (MAREY__FACT_TYPICAL_STEPS | MAREY__FACT_SLOW_STEPS) & ~MAREY__FACT_BOTH(MAREY__FACT_DATA);
     if (facts->device.n_steps == 0 ||
         marey__facts_sum(facts, MAREY__FACT_ONLY(MAREY__FACT_HOST_GAP)).n >= ENOUGH)
         return true;
-    for (size_t i = 0, n = facts->n_cells; i < n; i++) {
-        const struct marey__fact_cell cell = facts->cells[i];
-        if (marey__fact_cell_is_of(&cell, kinds) &&
-            !add_to_cell(facts, MAREY__FACT_HOST_GAP, marey__fact_cell_stack(&cell), &cell.sum))
+    for (size_t i = 0, n = facts->n_buckets; i < n; i++) {
+        const struct marey__sample_bucket bucket = facts->buckets[i];
+        if (marey__sample_bucket_has_kind(&bucket, kinds) &&
+            !add_to_bucket(facts, MAREY__FACT_HOST_GAP, marey__sample_bucket_stack(&bucket), &bucket.sum))
             return false;
     }
     return true;
@@ -440,7 +440,7 @@ marey_status marey__facts_read(struct marey__facts *facts, const struct marey__r
     if (facts->has_samples)
         MAREY_TRY(marey__samples_open(&facts->set, request->recordings, request->n));
     MAREY_TRY(read_logs(facts, request));
-    MAREY__TRY_MEMORY(marey__facts_judge_steps(facts));
+    MAREY__TRY_MEMORY(marey__facts_summarize_steps(facts));
     MAREY_TRY(marey__facts_read_device(facts));
     MAREY__TRY_MEMORY(marey__facts_find_slow(facts));
     if (facts->has_samples) {
@@ -455,10 +455,10 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->cells, facts->rank_cells,
+    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->buckets, facts->rank_buckets,
                     facts->slow_samples, facts->stack_flags);
-    marey__key_map_fini(&facts->cells_by_key);
-    marey__key_map_fini(&facts->rank_cells_by_key);
+    marey__key_map_fini(&facts->buckets_by_key);
+    marey__key_map_fini(&facts->rank_buckets_by_key);
     if (facts->has_samples)
         marey__samples_fini(&facts->set);
 }

@@ -19,8 +19,8 @@ enum { FEWEST_STEPS = 8, LONGEST_PERIOD = 2000 };
 struct search {
     struct marey__facts *facts;
     struct marey__trainer *t;
-    uint64_t *ns, *at;          /* by step that counts: of a rare thing; where such steps are */
-    uint64_t usual_ns, more_ns; /* an outlier takes so much longer than usual */
+    uint64_t *ns, *at;          /* by step that counts: of something occasional; where such steps are */
+    uint64_t typical_ns, more_ns; /* an outlier takes so much longer than a typical step */
 };
 
 static uint64_t length_of(const struct marey__fact_step *step)
@@ -56,7 +56,7 @@ static void add_pauses(struct marey__fact_pauses *sum, const struct marey__train
     }
 }
 
-/* ---- rare steps ---- */
+/* ---- what only some steps do ---- */
 
 static uint64_t made_up_for(const struct search *s, size_t after)
 {
@@ -64,10 +64,10 @@ static uint64_t made_up_for(const struct search *s, size_t after)
     uint64_t ns = 0;
     for (size_t i = after + 1; i < t->n_steps; i++) {
         const uint64_t length_ns = length_of(&t->steps[i]);
-        if (length_ns > s->usual_ns + s->usual_ns / 2)
+        if (length_ns > s->typical_ns + s->typical_ns / 2)
             break;
-        if (length_ns < s->usual_ns - s->usual_ns / 5)
-            ns += s->usual_ns - length_ns;
+        if (length_ns < s->typical_ns - s->typical_ns / 5)
+            ns += s->typical_ns - length_ns;
     }
     return ns;
 }
@@ -89,46 +89,46 @@ uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps)
     return most > 2 && 2 * most >= n ? best : 0;
 }
 
-static uint64_t rare_ns(const struct search *s, enum marey__rare what,
+static uint64_t occasional_ns(const struct search *s, enum marey__occasional what,
                         const struct marey__fact_step *step)
 {
     const uint64_t length_ns = length_of(step);
     switch (what) {
-    case MAREY__RARE_CHECKPOINT:
+    case MAREY__OCCASIONAL_CHECKPOINT:
         return step->phase_ns[MAREY__FACT_CHECKPOINT];
-    case MAREY__RARE_EVALUATION:
+    case MAREY__OCCASIONAL_EVALUATION:
         return step->phase_ns[MAREY__FACT_EVALUATION];
-    case MAREY__RARE_LOGGING:
+    case MAREY__OCCASIONAL_LOGGING:
         return step->phase_ns[MAREY__FACT_LOGGING];
-    case MAREY__RARE_GC:
-        return step->gc_ns > s->usual_ns / 4 ? step->gc_ns : 0;
+    case MAREY__OCCASIONAL_GC:
+        return step->gc_ns > s->typical_ns / 4 ? step->gc_ns : 0;
     default:
-        return length_ns > s->usual_ns + s->more_ns && !step->is_in_window ? length_ns - s->usual_ns
+        return length_ns > s->typical_ns + s->more_ns && !step->is_in_window ? length_ns - s->typical_ns
                                                                            : 0;
     }
 }
 
-/* False: it is not rare. */
-static bool find_rare(const struct search *s, enum marey__rare what)
+/* Returns false if too many steps do it. */
+static bool find_occasional(const struct search *s, enum marey__occasional what)
 {
     struct marey__trainer *const t = s->t;
-    struct marey__fact_rare *const sum = &s->facts->rare[what];
-    const bool may_be_often = what == MAREY__RARE_CHECKPOINT || what == MAREY__RARE_EVALUATION;
+    struct marey__fact_occasional *const sum = &s->facts->occasional[what];
+    const bool may_be_often = what == MAREY__OCCASIONAL_CHECKPOINT || what == MAREY__OCCASIONAL_EVALUATION;
     const size_t n_steps = t->n_steps - t->n_warmup;
     size_t n = 0;
     for (size_t i = t->n_warmup; i < t->n_steps; i++)
-        if ((s->ns[n] = rare_ns(s, what, &t->steps[i])) != 0)
+        if ((s->ns[n] = occasional_ns(s, what, &t->steps[i])) != 0)
             s->at[n++] = i;
     /* Where most steps evaluate, that is what the program is for. */
     if (n_steps < FEWEST_STEPS || (n > n_steps / 4 && !may_be_often) ||
-        (n > n_steps / 2 && what == MAREY__RARE_EVALUATION))
+        (n > n_steps / 2 && what == MAREY__OCCASIONAL_EVALUATION))
         return false;
     if (sum->n == 0)
         sum->period = n == n_steps ? 1 : marey__facts_find_period(s->at, n, n_steps);
     for (size_t i = 0; i < n; i++) {
         const uint64_t hidden_ns = s->facts->has_device ? made_up_for(s, s->at[i]) : 0,
                        ns = s->ns[i] - MAREY__MIN(hidden_ns, s->ns[i]);
-        t->steps[s->at[i]].is_slow |= what == MAREY__RARE_OUTLIER;
+        t->steps[s->at[i]].is_slow |= what == MAREY__OCCASIONAL_OUTLIER;
         sum->ns += ns;
         sum->squares += (double)ns * (double)ns;
     }
@@ -141,15 +141,15 @@ static void find_in(struct search *s)
     size_t n = 0;
     for (size_t i = s->t->n_warmup; i < s->t->n_steps; i++)
         s->ns[n++] = length_of(&s->t->steps[i]);
-    s->usual_ns = marey__fact_median(s->ns, n);
-    s->facts->usual_ns = MAREY__MAX(s->facts->usual_ns, s->usual_ns);
+    s->typical_ns = marey__fact_median(s->ns, n);
+    s->facts->typical_ns = MAREY__MAX(s->facts->typical_ns, s->typical_ns);
     add_pauses(&s->facts->pauses, s->t);
-    for (int what = 0; what < MAREY__RARE_OUTLIER; what++)
-        (void)find_rare(s, (enum marey__rare)what);
+    for (int what = 0; what < MAREY__OCCASIONAL_OUTLIER; what++)
+        (void)find_occasional(s, (enum marey__occasional)what);
     static const double factors[] = {0.5, 2, 5};
     for (size_t i = 0; i < MAREY__COUNT_OF(factors); i++) {
-        s->more_ns = (uint64_t)(factors[i] * (double)s->usual_ns);
-        if (find_rare(s, MAREY__RARE_OUTLIER))
+        s->more_ns = (uint64_t)(factors[i] * (double)s->typical_ns);
+        if (find_occasional(s, MAREY__OCCASIONAL_OUTLIER))
             break;
     }
 }

@@ -189,7 +189,7 @@ static marey_status read_waits(struct reading *r)
         r->trainers[facts->trainers[i].target] = (uint32_t)i + 1;
     r->trainers[0] = 0;
     MAREY_TRY(marey__samples_visit(&facts->set, NULL, take_round, r));
-    marey__place_most(samples, r->io_by_function, r->io_by_location, &facts->system.io_place);
+    marey__place_find_heaviest(samples, r->io_by_function, r->io_by_location, &facts->system.io_place);
     uint32_t most =
         0; /* the location that waits most, by little though it may be: short waits are seldom sure */
     for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++)

@@ -18,8 +18,8 @@ bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct mar
 {
     const struct marey__facts *const facts = &d->facts;
     const struct marey__system_facts *const s = &facts->system;
-    out->is.id = "cpu-oversubscribed";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "cpu-oversubscribed";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.6;
     const bool is_python =
         facts->has_samples && facts->trainers[0].target != 0 &&
@@ -31,20 +31,20 @@ bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct mar
     if (cores <= 0 || wanted < cores * least_threads)
         return false;
     out->is_risk = true;
-    out->is.share = -1;
+    out->statement.share = -1;
     char throttled[64] = "";
     if (s->mean[MAREY__SYSTEM_THROTTLED] > 0.05)
         snprintf(throttled, sizeof throttled, "; the cgroup throttles %.1f threads",
                  s->mean[MAREY__SYSTEM_THROTTLED]);
     snprintf(
-        out->is.claim, sizeof out->is.claim,
+        out->statement.claim, sizeof out->statement.claim,
         "CPU oversubscribed: %.1f threads want to run on %.4g CPU core%s (%.0f threads in %.0f "
         "process%s, %.0f involuntary switches/s%s).",
         wanted, cores, cores == 1 ? "" : "s", s->mean[MAREY__SYSTEM_THREADS],
         s->mean[MAREY__SYSTEM_PROCESSES], s->mean[MAREY__SYSTEM_PROCESSES] < 1.5 ? "" : "es",
         s->mean[MAREY__SYSTEM_SWITCHES], throttled);
     snprintf(
-        out->is.action, sizeof out->is.action,
+        out->statement.action, sizeof out->statement.action,
         "Start fewer threads or data-loader workers: OMP_NUM_THREADS or torch.set_num_threads() "
         "times processes should not exceed %.4g.",
         cores);

@@ -19,24 +19,24 @@ bool marey__find_exposed_communication(const struct marey__diagnosis *d, struct 
     bool found =
         marey__fact_ranks_read(facts, &ranks) &&
         ranks.slowest->wait_ns >= least_share * ranks.step_ns &&
-        marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_WAITING, &out->is.place);
+        marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_WAITING, &out->statement.place);
     if (found) {
         const double share = ranks.slowest->wait_ns / ranks.step_ns;
         char wait[32], step[32];
-        out->is.id = "exposed-communication";
+        out->statement.id = "exposed-communication";
         out->is_experimental = true;
-        out->is.phase = MAREY__FACT_BACKWARD;
+        out->statement.phase = MAREY__FACT_BACKWARD;
         out->confidence = 0.7;
         marey__finding_set_share(out, share, ranks.error_ns / ranks.step_ns);
         marey_text_number(ranks.slowest->wait_ns, MAREY_UNIT_NS, wait, sizeof wait);
         marey_text_number(ranks.step_ns, MAREY_UNIT_NS, step, sizeof step);
         snprintf(
-            out->is.claim, sizeof out->is.claim,
+            out->statement.claim, sizeof out->statement.claim,
             "Exposed communication: %zu ranks wait for each other's data %.0f %% of each step (%s "
             "of %s).",
             ranks.n, share * 100, wait, step);
         snprintf(out->detail, sizeof out->detail, "of these waits.");
-        snprintf(out->is.action, sizeof out->is.action,
+        snprintf(out->statement.action, sizeof out->statement.action,
                  "Communicate less often (gradient accumulation with no_sync(), larger batches) or "
                  "fewer bytes (a compression hook of DistributedDataParallel), or use a faster "
                  "network.");

@@ -29,8 +29,8 @@ bool marey__find_gc_pauses(const struct marey__diagnosis *d, struct marey__findi
         return false;
     for (size_t i = 0; slow != NULL && i < slow->n_because; i++)
         if (strcmp(slow->because[i].id, "gc-pauses") == 0) {
-            sum.n -= MAREY__MIN(facts->rare[MAREY__RARE_GC].n, sum.n);
-            sum.ns -= MAREY__MIN(facts->rare[MAREY__RARE_GC].ns, sum.ns);
+            sum.n -= MAREY__MIN(facts->occasional[MAREY__OCCASIONAL_GC].n, sum.n);
+            sum.ns -= MAREY__MIN(facts->occasional[MAREY__OCCASIONAL_GC].ns, sum.ns);
         }
     const double share = (double)sum.ns / (double)facts->steady_ns * marey__facts_unclaimed_gc(facts);
     if (sum.n < FEWEST || share < least_share)
@@ -38,23 +38,23 @@ bool marey__find_gc_pauses(const struct marey__diagnosis *d, struct marey__findi
     size_t most = 0;
     for (size_t i = 1; i < MAREY__COUNT_OF(sum.by_generation); i++)
         most = sum.by_generation[i] >= sum.by_generation[most] ? i : most;
-    out->is.id = "gc-pauses";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "gc-pauses";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.9;
     /* How many there are is what chance decides. */
     marey__finding_set_measured(out, share, share / sqrt((double)sum.n) / 2);
     if (!marey__facts_find_place(facts, MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
-                                 MAREY__FACT_GC, &out->is.place))
+                                 MAREY__FACT_GC, &out->statement.place))
         return false;
     char mean[32], longest[32];
     marey_text_number((double)sum.ns / (double)sum.n, MAREY_UNIT_NS, mean, sizeof mean);
     marey_text_number((double)sum.longest_ns, MAREY_UNIT_NS, longest, sizeof longest);
-    snprintf(out->is.claim, sizeof out->is.claim,
+    snprintf(out->statement.claim, sizeof out->statement.claim,
              "Garbage collection: %llu pauses of %s on average (at most %s) take %.0f %% of the "
              "steps, mostly of "
              "generation %zu.",
              (unsigned long long)sum.n, mean, longest, share * 100, most);
     snprintf(out->detail, sizeof out->detail, "of the pauses.");
-    snprintf(out->is.action, sizeof out->is.action, "%s", marey__gc_action);
+    snprintf(out->statement.action, sizeof out->statement.action, "%s", marey__gc_action);
     return true;
 }

@@ -18,14 +18,14 @@ enum { FEWEST_SAMPLES = 10 };
 /* The thread that holds the lock most often; NULL: unknown. */
 static const struct marey_samples_thread *find_holder(const struct marey__facts *facts)
 {
-    const struct marey__fact_cell *most = NULL;
-    for (size_t i = 0; i < facts->n_cells; i++) {
-        const struct marey__fact_cell *const cell = &facts->cells[i];
-        if (marey__fact_cell_is_of(cell, MAREY__FACT_ONLY(MAREY__FACT_HOLDER_THREAD)) &&
-            (most == NULL || cell->sum.ns > most->sum.ns))
-            most = cell;
+    const struct marey__sample_bucket *most = NULL;
+    for (size_t i = 0; i < facts->n_buckets; i++) {
+        const struct marey__sample_bucket *const bucket = &facts->buckets[i];
+        if (marey__sample_bucket_has_kind(bucket, MAREY__FACT_ONLY(MAREY__FACT_HOLDER_THREAD)) &&
+            (most == NULL || bucket->sum.ns > most->sum.ns))
+            most = bucket;
     }
-    return most != NULL ? marey_samples_get_thread(facts->set.samples, marey__fact_cell_stack(most))
+    return most != NULL ? marey_samples_get_thread(facts->set.samples, marey__sample_bucket_stack(most))
                         : NULL;
 }
 
@@ -40,22 +40,22 @@ bool marey__find_gil_contention(const struct marey__diagnosis *d, struct marey__
         return false;
     const double share = (double)rest.wants_ns / (double)all.ns;
     if (share < least_share || !marey__facts_find_place(facts, MAREY__FACT_ONLY(MAREY__FACT_HOLDER),
-                                                        MAREY__FACT_ALL, &out->is.place))
+                                                        MAREY__FACT_ALL, &out->statement.place))
         return false;
     const struct marey_samples_thread *const holder = find_holder(facts);
-    out->is.id = "gil-contention";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "gil-contention";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.8;
     marey__finding_set_share(out, share, sqrt(share * (1 - share) / (double)all.n));
     /* Threads without a name of their own have that of the program. */
     const bool has_name = holder != NULL && holder->name[0] != '\0' &&
                           strncmp(holder->name, "python", strlen("python")) != 0;
-    snprintf(out->is.claim, sizeof out->is.claim,
+    snprintf(out->statement.claim, sizeof out->statement.claim,
              "GIL contention: training waits %.0f %% of each step for the interpreter lock, which "
              "%s%s holds.",
              share * 100, has_name ? "thread " : "another thread", has_name ? holder->name : "");
     snprintf(out->detail, sizeof out->detail, "of what holds the lock.");
-    snprintf(out->is.action, sizeof out->is.action,
+    snprintf(out->statement.action, sizeof out->statement.action,
              "Run this in another process, run it less often, or use code that releases the lock "
              "(torch, "
              "numpy).");

@@ -23,23 +23,23 @@ bool marey__find_host_bound(const struct marey__diagnosis *d, struct marey__find
         return false;
     marey__facts_traced_share(facts, MAREY__TRACED_HOST, &share, &error);
     marey__facts_traced_share(facts, MAREY__TRACED_HOST_SHORT, &short_share, &short_error);
-    out->is.id = "host-bound";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "host-bound";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.8;
     marey__finding_set_share(out, share, error);
     if (!marey__facts_find_place(facts, MAREY__FACT_ONLY(MAREY__FACT_HOST_GAP), MAREY__FACT_ALL,
-                                 &out->is.place))
+                                 &out->statement.place))
         return false;
     char step[32], gaps[32];
     marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
     marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, gaps, sizeof gaps);
     snprintf(
-        out->is.claim, sizeof out->is.claim,
+        out->statement.claim, sizeof out->statement.claim,
         "Host-bound: the GPU waits for the CPU to launch work %.0f %% of each step (%s of %s).",
         share * 100, gaps, step);
     snprintf(out->detail, sizeof out->detail, "of that time.");
     snprintf(
-        out->is.action, sizeof out->is.action, "%s",
+        out->statement.action, sizeof out->statement.action, "%s",
         short_share > mostly_short * share
             ? "Kernels are shorter than their launch: try torch.compile(mode=\"reduce-overhead\"), "
               "CUDA graphs, or a larger batch."

@@ -35,15 +35,15 @@ bool marey__find_hot_function(const struct marey__diagnosis *d, struct marey__fi
     const uint64_t kinds =
         has_slow ? MAREY__FACT_ONLY(MAREY__FACT_OTHER) : MAREY__FACT_BOTH(MAREY__FACT_OTHER);
     const struct marey__fact_sum all = marey__facts_sum(facts, MAREY__FACT_STEPS);
-    out->is.id = "hot-function";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "hot-function";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.8;
     if (all.n < FEWEST_SAMPLES || facts->has_device ||
-        !marey__facts_find_place(facts, kinds, MAREY__FACT_PYTHON, &out->is.place) ||
-        out->is.place.function == 0)
+        !marey__facts_find_place(facts, kinds, MAREY__FACT_PYTHON, &out->statement.place) ||
+        out->statement.place.function == 0)
         return false;
-    const double python = (double)out->is.place.ns / (double)all.ns,
-                 lines = (double)marey__facts_weigh_lines(facts, kinds, out->is.place.function) /
+    const double python = (double)out->statement.place.ns / (double)all.ns,
+                 lines = (double)marey__facts_weigh_lines(facts, kinds, out->statement.place.function) /
                          (double)all.ns,
                  share = fmin(fmax(python, lines), 1),
                  error = sqrt(share * (1 - share) / (double)all.n);
@@ -52,16 +52,16 @@ bool marey__find_hot_function(const struct marey__diagnosis *d, struct marey__fi
     if (python < least_share)
         return false;
     marey__finding_set_between(out, python * of_run, share * of_run, error);
-    out->is.share = share;
-    out->is.place.share = share;
-    snprintf(out->is.claim, sizeof out->is.claim,
+    out->statement.share = share;
+    out->statement.place.share = share;
+    snprintf(out->statement.claim, sizeof out->statement.claim,
              "Hot function: Python code of one function%s takes %.0f %% of %s.",
              has_kernels ? ", with small operations that it calls," : "", share * 100,
              facts->n_steps != 0 ? "each step" : "the time");
     snprintf(out->detail, sizeof out->detail, "of %s%s.",
              facts->n_steps != 0 ? "each step" : "the time",
              has_kernels ? "" : ", on the CPU and holding the interpreter lock");
-    snprintf(out->is.action, sizeof out->is.action,
+    snprintf(out->statement.action, sizeof out->statement.action,
              "Vectorize it, cache its results, or move it to compiled code.");
     return true;
 }

@@ -32,7 +32,7 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     const double exposed = marey__facts_exposed_data(facts);
     /* Where one rank loads longer than the others, that is a finding of its own. */
     const struct marey__finding *const straggler = marey__diagnosis_find(d, "straggler");
-    if (straggler != NULL && straggler->is.phase == MAREY__FACT_DATA)
+    if (straggler != NULL && straggler->statement.phase == MAREY__FACT_DATA)
         return false;
     share *= exposed;
     error *= exposed;
@@ -43,28 +43,28 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
                    workers_ns = marey__facts_sum(facts, workers).ns;
     const bool by_workers = workers_ns != 0;
     uint64_t n_idle;
-    if (by_workers && !marey__facts_find_place(facts, workers, MAREY__FACT_ALL, &out->is.place))
+    if (by_workers && !marey__facts_find_place(facts, workers, MAREY__FACT_ALL, &out->statement.place))
         return false;
     const bool is_handing_over =
-        by_workers && (out->is.place.function == 0 || !is_users(facts, out->is.place.function) ||
+        by_workers && (out->statement.place.function == 0 || !is_users(facts, out->statement.place.function) ||
                        (double)marey__facts_weigh(facts, workers, MAREY__FACT_IDLE, &n_idle) >=
                            most_idle * (double)workers_ns);
     if (is_handing_over && share < least_handing_over)
         return false;
-    out->is.id = "input-bound";
-    out->is.phase = MAREY__FACT_DATA;
+    out->statement.id = "input-bound";
+    out->statement.phase = MAREY__FACT_DATA;
     out->confidence = 0.9;
     marey__finding_set_share(out, share, error);
     if ((!by_workers || is_handing_over) &&
         !marey__facts_find_place(facts, MAREY__FACT_BOTH(MAREY__FACT_DATA), MAREY__FACT_ALL,
-                                 &out->is.place))
+                                 &out->statement.place))
         return false;
-    if (facts->has_samples && out->is.place.function == 0 && share < least_unknown)
+    if (facts->has_samples && out->statement.place.function == 0 && share < least_unknown)
         return false;
     char step[32], wait[32];
     marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
     marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, wait, sizeof wait);
-    snprintf(out->is.claim, sizeof out->is.claim,
+    snprintf(out->statement.claim, sizeof out->statement.claim,
              "Input-bound: training waits for data %.0f %% of each step (%s of %s).", share * 100,
              wait, step);
     const char *const where =
@@ -76,28 +76,28 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     snprintf(out->detail, sizeof out->detail, "of loading, %s.", where);
     if (is_handing_over)
         snprintf(
-            out->is.action, sizeof out->is.action,
+            out->statement.action, sizeof out->statement.action,
             "Workers are fast enough, handing batches over is not: use num_workers=0 if loading "
             "is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
             "epochs are short.");
     else if (share * (double)facts->median_ns < short_load_ns)
-        snprintf(out->is.action, sizeof out->is.action,
+        snprintf(out->statement.action, sizeof out->statement.action,
                  "Loading is short: handing batches over between processes would take as long. Use "
                  "larger "
                  "batches, or index tensors without a DataLoader.");
     else if (n_workers == 0)
-        snprintf(out->is.action, sizeof out->is.action,
+        snprintf(out->statement.action, sizeof out->statement.action,
                  "Try num_workers=4, or make this function faster.");
     else if (n_workers > 0 && marey__diagnosis_find(d, "cpu-oversubscribed") != NULL)
         snprintf(
-            out->is.action, sizeof out->is.action,
+            out->statement.action, sizeof out->statement.action,
             "There are no CPU cores for more workers: make this function faster, or start fewer "
             "threads.");
     else if (n_workers > 0)
-        snprintf(out->is.action, sizeof out->is.action,
+        snprintf(out->statement.action, sizeof out->statement.action,
                  "Try more workers than num_workers=%ld, or make this function faster.", n_workers);
     else
-        snprintf(out->is.action, sizeof out->is.action,
+        snprintf(out->statement.action, sizeof out->statement.action,
                  "Load batches ahead in other processes, or make this function faster.");
     return true;
 }

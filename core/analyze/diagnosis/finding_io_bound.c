@@ -18,8 +18,8 @@ bool marey__find_io_bound(const struct marey__diagnosis *d, struct marey__findin
 {
     const struct marey__facts *const facts = &d->facts;
     const struct marey__system_facts *const s = &facts->system;
-    out->is.id = "io-bound";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "io-bound";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.7;
     if (s->n_main < FEWEST_SAMPLES)
         return false;
@@ -29,19 +29,19 @@ bool marey__find_io_bound(const struct marey__diagnosis *d, struct marey__findin
     /* A call that waits also works: in the kernel, and to prepare what it writes. */
     const double lines = fmax(share, (double)s->io_lines_ns / (double)s->main_ns);
     marey__finding_set_between(out, share, lines, sqrt(share * (1 - share) / (double)s->n_main));
-    out->is.share = share;
-    out->is.place = s->io_place;
+    out->statement.share = share;
+    out->statement.place = s->io_place;
     const double bytes = s->mean[MAREY__SYSTEM_BYTES_READ];
     char rate[32], call[64], also[48] = "";
     if (bytes >= 1e6)
         snprintf(also, sizeof also, ", %s/s from storage",
                  marey_text_number(bytes, MAREY_UNIT_BYTES, rate, sizeof rate));
-    snprintf(out->is.claim, sizeof out->is.claim,
+    snprintf(out->statement.claim, sizeof out->statement.claim,
              "I/O-bound: the main thread waits for files %.0f %% of %s (%s%s).", share * 100,
              facts->n_steps != 0 ? "each step" : "the time",
              marey_sampler_wait_text(s->io_wait, call, sizeof call), also);
     snprintf(out->detail, sizeof out->detail, "of these waits.");
-    snprintf(out->is.action, sizeof out->is.action,
+    snprintf(out->statement.action, sizeof out->statement.action,
              "Read ahead or write in another thread or process, keep files open, or move them to a "
              "faster disk.");
     return true;

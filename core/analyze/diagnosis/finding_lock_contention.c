@@ -18,13 +18,13 @@ bool marey__find_lock_contention(const struct marey__diagnosis *d, struct marey_
 {
     const struct marey__facts *const facts = &d->facts;
     struct marey__native s;
-    out->is.id = "lock-contention";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "lock-contention";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.7;
     bool found = marey__native_read(facts, &s);
     if (found) {
         s.lock_by_function[0] = 0;
-        marey__place_most(s.samples, s.lock_by_function, s.lock_by_location, &out->is.place);
+        marey__place_find_heaviest(s.samples, s.lock_by_function, s.lock_by_location, &out->statement.place);
         const double part = marey__native_share(&s, s.lock_ns, out),
                      cores = facts->system.mean[MAREY__SYSTEM_CORES];
         uint64_t run_ns = 0;
@@ -34,15 +34,15 @@ bool marey__find_lock_contention(const struct marey__diagnosis *d, struct marey_
             out->at_most = out->gain_high = fmax(
                 1, fmin(out->at_most, cores * (double)run_ns / (double)(s.work_ns - s.calls_ns)));
         out->gain_low = fmin(out->gain_low, out->at_most);
-        out->is.place.share = s.lock_ns != 0 ? (double)out->is.place.ns / (double)s.lock_ns : 0;
-        found = out->is.place.function != 0 && part >= least_share;
+        out->statement.place.share = s.lock_ns != 0 ? (double)out->statement.place.ns / (double)s.lock_ns : 0;
+        found = out->statement.place.function != 0 && part >= least_share;
         snprintf(
-            out->is.claim, sizeof out->is.claim,
+            out->statement.claim, sizeof out->statement.claim,
             "Lock contention: threads wait for locks %.0f %% of the time in which they could work.",
             part * 100);
         snprintf(out->detail, sizeof out->detail, "of these waits.");
         snprintf(
-            out->is.action, sizeof out->is.action,
+            out->statement.action, sizeof out->statement.action,
             "Hold the lock for less work, split it, or give each thread its own data and merge "
             "at the end.");
     }

@@ -19,9 +19,9 @@ bool marey__find_logging_in_step(const struct marey__diagnosis *d, struct marey_
 {
     const struct marey__facts *const facts = &d->facts;
     const struct marey__fact_sum all = marey__facts_sum(facts, MAREY__FACT_STEPS);
-    const bool is_rare = facts->rare[MAREY__RARE_LOGGING].n != 0;
+    const bool is_occasional = facts->occasional[MAREY__OCCASIONAL_LOGGING].n != 0;
     const uint64_t kinds =
-        MAREY__FACT_BOTH(MAREY__FACT_OTHER) | (is_rare ? 0 : MAREY__FACT_BOTH(MAREY__FACT_LOGGING));
+        MAREY__FACT_BOTH(MAREY__FACT_OTHER) | (is_occasional ? 0 : MAREY__FACT_BOTH(MAREY__FACT_LOGGING));
     uint64_t n;
     if (facts->n_steps == 0 || !facts->has_samples || facts->has_device || all.n == 0)
         return false;
@@ -29,18 +29,18 @@ bool marey__find_logging_in_step(const struct marey__diagnosis *d, struct marey_
         (double)marey__facts_weigh(facts, kinds, MAREY__FACT_LOGGED, &n) / (double)all.ns;
     if (n < FEWEST_SAMPLES || share < least_share)
         return false;
-    out->is.id = "logging-in-step";
-    out->is.phase = MAREY__FACT_LOGGING;
+    out->statement.id = "logging-in-step";
+    out->statement.phase = MAREY__FACT_LOGGING;
     out->confidence = 0.8;
     out->claims = MAREY__FACT_LOGS;
     marey__finding_set_measured(out, share, sqrt(share * (1 - share) / (double)all.n));
-    if (!marey__facts_find_place(facts, kinds, MAREY__FACT_LOGGED, &out->is.place))
+    if (!marey__facts_find_place(facts, kinds, MAREY__FACT_LOGGED, &out->statement.place))
         return false;
-    snprintf(out->is.claim, sizeof out->is.claim, "Logging: steps log for %.0f %% of their time.",
+    snprintf(out->statement.claim, sizeof out->statement.claim, "Logging: steps log for %.0f %% of their time.",
              share * 100);
     snprintf(out->detail, sizeof out->detail, "of logging.");
     snprintf(
-        out->is.action,
-        sizeof out->is.action, "Log once in many steps, log less, or collect values as tensors and write them between epochs.");
+        out->statement.action,
+        sizeof out->statement.action, "Log once in many steps, log less, or collect values as tensors and write them between epochs.");
     return true;
 }

@@ -32,14 +32,14 @@ bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__fin
     marey_text_number(growth / n_steps, MAREY_UNIT_BYTES, each, sizeof each);
     marey_text_number(resident[1], MAREY_UNIT_BYTES, from, sizeof from);
     marey_text_number(resident[LAST], MAREY_UNIT_BYTES, to, sizeof to);
-    out->is.id = "memory-leak";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "memory-leak";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->is_risk = true;
     out->confidence = 0.7;
-    snprintf(out->is.claim, sizeof out->is.claim,
+    snprintf(out->statement.claim, sizeof out->statement.claim,
              "Memory leak: resident memory grows by %s in each step, to the end (from %s to %s).",
              each, from, to);
-    snprintf(out->is.action, sizeof out->is.action,
+    snprintf(out->statement.action, sizeof out->statement.action,
              "Keep loss.item() or loss.detach() in lists, not the loss with its graph, and bound "
              "caches; marey run --memory names what allocates.");
     return true;

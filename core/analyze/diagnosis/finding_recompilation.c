@@ -41,12 +41,12 @@ bool marey__find_recompilation(const struct marey__diagnosis *d, struct marey__f
         (double)all.ns;
     if (n < FEWEST_SAMPLES || share < least_share)
         return false;
-    out->is.id = "recompilation";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "recompilation";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.9;
     out->claims = MAREY__FACT_COMPILES;
     marey__finding_set_measured(out, share, sqrt(share * (1 - share) / (double)all.n));
-    if (!marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_COMPILING, &out->is.place))
+    if (!marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_COMPILING, &out->statement.place))
         return false;
     const char *const compiled = facts->trainers[0].compiled, *const first =
                                                                   compiled != NULL
@@ -60,7 +60,7 @@ bool marey__find_recompilation(const struct marey__diagnosis *d, struct marey__f
     if (n_times > 0)
         snprintf(times, sizeof times, " (%s%ld times)", n_times < MOST_KEPT ? "" : "at least ",
                  n_times);
-    snprintf(out->is.claim, sizeof out->is.claim,
+    snprintf(out->statement.claim, sizeof out->statement.claim,
              "Recompilation: torch.compile compiles %s again%s, which takes %.0f %% of the steps.",
              function[0] != '\0' ? function : "code", times, share * 100);
     snprintf(out->detail, sizeof out->detail, "of compiling.");
@@ -71,7 +71,7 @@ bool marey__find_recompilation(const struct marey__diagnosis *d, struct marey__f
         snprintf(cause->claim, sizeof cause->claim, "a guard fails: %s", reason);
     }
     snprintf(
-        out->is.action, sizeof out->is.action,
+        out->statement.action, sizeof out->statement.action,
         "Pass changing numbers as tensors, compile with dynamic=True, or pad inputs to few sizes.");
     return true;
 }

@@ -3,7 +3,7 @@
  *
  * Exposed time is that of checkpoints, evaluation, logging and garbage collections that only some steps have; and that of
  * samples in outlier steps, outside of these and of data, in lines of the user's code that other steps rarely run. Chance
- * makes outliers as well, on a machine that others use too: those run the same lines as usual steps, and do not count.
+ * makes outliers as well, on a machine that others use too: those run the same lines as typical steps, and do not count.
  * Each is a cause; the finding is at the largest. Evaluation is expected, and has a threshold of its own.
  * What to do depends on the cause: do it less often, faster, or in the background.
  * Wrong when: the work is needed as often, and cannot run beside the training.
@@ -17,23 +17,23 @@
 static const double least_share = 0.03;      /* of the time of steps that count */
 static const double least_cause = 0.01;      /* the same, for each cause */
 static const double least_evaluation = 0.10; /* the same, for evaluation */
-static const double most_usual =
-    1.0 / 3; /* of a line's time in usual steps, compared with slow ones */
+static const double most_typical =
+    1.0 / 3; /* of a line's time in typical steps, compared with slow ones */
 enum { FEWEST_TIMES = 3, FEWEST_IRREGULAR = 5, FEWEST_SAMPLES = 8 };
 
 /* ---- what samples of outlier steps show ---- */
 
 /* Samples of a stack, or of a location, in outlier steps and in others. */
 struct pair {
-    double slow_ns, usual_ns;
+    double slow_ns, typical_ns;
     uint32_t seen;
 };
 
 struct outliers {
     const struct marey__facts *facts;
     struct pair *stacks, *locations;
-    uint64_t *extra_ns;       /* by stack: in lines that usual steps rarely run */
-    double slow_ns, usual_ns; /* of all samples */
+    uint64_t *extra_ns;       /* by stack: in lines that typical steps rarely run */
+    double slow_ns, typical_ns; /* of all samples */
 };
 
 static void fill(struct outliers *o)
@@ -42,14 +42,14 @@ static void fill(struct outliers *o)
     for (size_t i = 0; i < facts->n_slow_samples; i++)
         if ((facts->stack_flags[facts->slow_samples[i].stack] & facts->claimed) == 0)
             o->stacks[facts->slow_samples[i].stack].slow_ns += (double)facts->slow_samples[i].ns;
-    for (size_t i = 0; i < facts->n_cells; i++)
-        if (marey__fact_cell_is_of(&facts->cells[i], MAREY__FACT_USUAL_STEPS & ~MAREY__FACT_KNOWN))
-            o->stacks[marey__fact_cell_stack(&facts->cells[i])].usual_ns +=
-                (double)(facts->cells[i].sum.ns - facts->cells[i].sum.gc_ns -
-                         facts->cells[i].sum.wants_ns);
+    for (size_t i = 0; i < facts->n_buckets; i++)
+        if (marey__sample_bucket_has_kind(&facts->buckets[i], MAREY__FACT_TYPICAL_STEPS & ~MAREY__FACT_KNOWN))
+            o->stacks[marey__sample_bucket_stack(&facts->buckets[i])].typical_ns +=
+                (double)(facts->buckets[i].sum.ns - facts->buckets[i].sum.gc_ns -
+                         facts->buckets[i].sum.wants_ns);
     for (uint32_t i = 0; i <= facts->n_stacks; i++) {
         o->slow_ns += o->stacks[i].slow_ns;
-        o->usual_ns += o->stacks[i].usual_ns;
+        o->typical_ns += o->stacks[i].typical_ns;
     }
 }
 
@@ -58,32 +58,32 @@ static void add_locations(const struct outliers *o)
 {
     const marey_samples *const samples = o->facts->set.samples;
     for (uint32_t i = 1; i <= o->facts->n_stacks; i++)
-        for (uint32_t at = o->stacks[i].slow_ns + o->stacks[i].usual_ns > 0 ? i : 0; at != 0;) {
+        for (uint32_t at = o->stacks[i].slow_ns + o->stacks[i].typical_ns > 0 ? i : 0; at != 0;) {
             const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
             const uint32_t function = marey_samples_get_location(samples, frame.location).function;
             struct pair *const p = &o->locations[frame.location];
             if (p->seen != i && marey__facts_is_users(marey_samples_get_function(samples, function))) {
                 p->seen = i;
                 p->slow_ns += o->stacks[i].slow_ns;
-                p->usual_ns += o->stacks[i].usual_ns;
+                p->typical_ns += o->stacks[i].typical_ns;
             }
             at = frame.parent;
         }
 }
 
 /* Whether a line's share of outlier steps is much larger than that of others, which an outlier by chance has no reason for. */
-static bool is_typical(const struct outliers *o, const struct pair *p)
+static bool is_of_slow_steps(const struct outliers *o, const struct pair *p)
 {
     return p->slow_ns > 0 &&
-           p->usual_ns / fmax(o->usual_ns, 1) < most_usual * p->slow_ns / o->slow_ns;
+           p->typical_ns / fmax(o->typical_ns, 1) < most_typical * p->slow_ns / o->slow_ns;
 }
 
-static bool has_typical(const struct outliers *o, uint32_t stack)
+static bool has_line_of_slow_steps(const struct outliers *o, uint32_t stack)
 {
     while (stack != 0) {
         const struct marey_samples_stack frame =
             marey_samples_get_stack(o->facts->set.samples, stack);
-        if (is_typical(o, &o->locations[frame.location]))
+        if (is_of_slow_steps(o, &o->locations[frame.location]))
             return true;
         stack = frame.parent;
     }
@@ -91,7 +91,7 @@ static bool has_typical(const struct outliers *o, uint32_t stack)
 }
 
 /* How many steps have extra samples, and how much of each: n is what as many equal steps would be. */
-static bool count_steps(const struct outliers *o, struct marey__fact_rare *rare)
+static bool count_steps(const struct outliers *o, struct marey__fact_occasional *occasional)
 {
     const struct marey__facts *const facts = o->facts;
     const size_t n_steps = facts->trainers[0].n_steps;
@@ -100,7 +100,7 @@ static bool count_steps(const struct outliers *o, struct marey__fact_rare *rare)
                                                                                       n_steps + 1,
                                                                                       sizeof *at);
     size_t n = 0;
-    *rare = (struct marey__fact_rare){0};
+    *occasional = (struct marey__fact_occasional){0};
     if (ns == NULL || at == NULL)
         return false;
     for (size_t i = 0; i < facts->n_slow_samples; i++) {
@@ -111,15 +111,15 @@ static bool count_steps(const struct outliers *o, struct marey__fact_rare *rare)
     for (size_t i = 0; i < n_steps; i++)
         if (ns[i] != 0) {
             at[n++] = i;
-            rare->ns += ns[i];
-            rare->squares += (double)ns[i] * (double)ns[i];
+            occasional->ns += ns[i];
+            occasional->squares += (double)ns[i] * (double)ns[i];
         }
-    rare->n = n;
-    rare->period = marey__facts_find_period(at, n, n_steps - facts->trainers[0].n_warmup);
+    occasional->n = n;
+    occasional->period = marey__facts_find_period(at, n, n_steps - facts->trainers[0].n_warmup);
     return n != 0;
 }
 
-static bool search(struct outliers *o, struct marey__fact_place *place, struct marey__fact_rare *rare)
+static bool search(struct outliers *o, struct marey__fact_place *place, struct marey__fact_occasional *occasional)
 {
     uint64_t n = 0;
     fill(o);
@@ -127,21 +127,21 @@ static bool search(struct outliers *o, struct marey__fact_place *place, struct m
         return false;
     add_locations(o);
     for (uint32_t i = 1; i <= o->facts->n_stacks; i++)
-        o->extra_ns[i] = has_typical(o, i) ? (uint64_t)o->stacks[i].slow_ns : 0;
+        o->extra_ns[i] = has_line_of_slow_steps(o, i) ? (uint64_t)o->stacks[i].slow_ns : 0;
     for (size_t i = 0; i < o->facts->n_slow_samples; i++)
         n += o->extra_ns[o->facts->slow_samples[i].stack] != 0;
-    if (n < FEWEST_SAMPLES || !count_steps(o, rare) ||
+    if (n < FEWEST_SAMPLES || !count_steps(o, occasional) ||
         !marey__facts_find_place_of(o->facts, o->extra_ns, false, true, place))
         return false;
     /* One long step by chance is not several. */
-    const double n_equal = (double)rare->ns * (double)rare->ns / rare->squares;
+    const double n_equal = (double)occasional->ns * (double)occasional->ns / occasional->squares;
     return place->function != 0 && n_equal >= FEWEST_TIMES &&
-           (rare->period != 0 || n_equal >= FEWEST_IRREGULAR);
+           (occasional->period != 0 || n_equal >= FEWEST_IRREGULAR);
 }
 
 /* False: nothing is typical of outlier steps. */
 static bool find_extra(const struct marey__facts *facts, struct marey__fact_place *place,
-                       struct marey__fact_rare *rare)
+                       struct marey__fact_occasional *occasional)
 {
     const size_t n_stacks = (size_t)facts->n_stacks + 1;
     struct outliers o = {.facts = facts};
@@ -152,7 +152,7 @@ static bool find_extra(const struct marey__facts *facts, struct marey__fact_plac
     o.locations = marey__calloc((size_t)marey_samples_n_locations(facts->set.samples) + 1,
                                 sizeof *o.locations);
     const bool found =
-        o.stacks != NULL && o.extra_ns != NULL && o.locations != NULL && search(&o, place, rare);
+        o.stacks != NULL && o.extra_ns != NULL && o.locations != NULL && search(&o, place, occasional);
     MAREY__FREE_ALL(o.stacks, o.extra_ns, o.locations);
     return found;
 }
@@ -163,20 +163,20 @@ static const struct {
     const char *id, *what, *action;
     enum marey__fact_phase phase;
 } known[] = {
-    [MAREY__RARE_CHECKPOINT] =
+    [MAREY__OCCASIONAL_CHECKPOINT] =
         {"checkpoint", "saves a checkpoint",
          "Save checkpoints less often, save less, or write them in the background "
          "(torch.distributed.checkpoint.async_save).",
          MAREY__FACT_CHECKPOINT},
-    [MAREY__RARE_EVALUATION] =
+    [MAREY__OCCASIONAL_EVALUATION] =
         {"evaluation", "evaluates the model",
          "Evaluate less often, on fewer samples, or with larger batches under "
          "torch.inference_mode().",
          MAREY__FACT_EVALUATION},
-    [MAREY__RARE_LOGGING] = {"logging-in-step", "logs",
+    [MAREY__OCCASIONAL_LOGGING] = {"logging-in-step", "logs",
                              "Log less often or less, or let a thread write it.", MAREY__FACT_LOGGING},
-    [MAREY__RARE_GC] = {"gc-pauses", "collects garbage", marey__gc_action, MAREY__FACT_OTHER},
-    [MAREY__RARE_OUTLIER] = {"outlier", "runs other code",
+    [MAREY__OCCASIONAL_GC] = {"gc-pauses", "collects garbage", marey__gc_action, MAREY__FACT_OTHER},
+    [MAREY__OCCASIONAL_OUTLIER] = {"outlier", "runs other code",
                              "Do this less often, make it faster, or move it to another process.",
                              MAREY__FACT_OTHER},
 };
@@ -191,55 +191,55 @@ static const char *ordinal(uint64_t n)
 }
 
 /* "every 20th step", "7 steps". */
-static void put_often(const struct marey__fact_rare *rare, char *text, size_t size)
+static void put_often(const struct marey__fact_occasional *occasional, char *text, size_t size)
 {
-    const unsigned long long period = rare->period;
+    const unsigned long long period = occasional->period;
     if (period > 1)
         snprintf(text, size, "every %llu%s step", period, ordinal(period));
     else if (period == 1)
         snprintf(text, size, "each step");
     else
-        snprintf(text, size, "%llu steps", (unsigned long long)rare->n);
+        snprintf(text, size, "%llu steps", (unsigned long long)occasional->n);
 }
 
 /* The share of a cause, and the squared error of it; 0: it does not count. */
-static double share_of(const struct marey__facts *facts, enum marey__rare what,
-                       struct marey__fact_rare *rare, struct marey__fact_place *place, double *error)
+static double share_of(const struct marey__facts *facts, enum marey__occasional what,
+                       struct marey__fact_occasional *occasional, struct marey__fact_place *place, double *error)
 {
-    const bool is_gc = what == MAREY__RARE_GC, is_outlier = what == MAREY__RARE_OUTLIER;
+    const bool is_gc = what == MAREY__OCCASIONAL_GC, is_outlier = what == MAREY__OCCASIONAL_OUTLIER;
     const double steady_ns = (double)facts->steady_ns;
-    *rare = facts->rare[what];
-    double most = (double)rare->ns / steady_ns;
-    if (rare->n == 0 || most < (what == MAREY__RARE_EVALUATION ? least_evaluation : least_cause) ||
-        (rare->n < FEWEST_TIMES && (is_gc || is_outlier)))
+    *occasional = facts->occasional[what];
+    double most = (double)occasional->ns / steady_ns;
+    if (occasional->n == 0 || most < (what == MAREY__OCCASIONAL_EVALUATION ? least_evaluation : least_cause) ||
+        (occasional->n < FEWEST_TIMES && (is_gc || is_outlier)))
         return 0;
     const uint64_t steps = MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
                    kinds = is_gc ? steps : MAREY__FACT_BOTH(known[what].phase);
-    if (is_outlier ? !find_extra(facts, place, rare)
+    if (is_outlier ? !find_extra(facts, place, occasional)
         : is_gc    ? !marey__facts_find_place(facts, kinds, MAREY__FACT_GC, place)
                    : !marey__facts_find_typical_place(
-                         facts, kinds, MAREY__FACT_USUAL_STEPS & ~MAREY__FACT_KNOWN, place))
+                         facts, kinds, MAREY__FACT_TYPICAL_STEPS & ~MAREY__FACT_KNOWN, place))
         return 0;
     /* Samples are fewer where the sampler pauses. */
     const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_STEPS).ns,
                  whole_ns = is_outlier ? fmax(sampled_ns, 1) : steady_ns,
-                 mean = (double)rare->ns / (double)rare->n;
+                 mean = (double)occasional->ns / (double)occasional->n;
     /* Where it comes regularly only its length varies, else the number of times, too. */
-    *error = (rare->squares -
-              (rare->period != 0 || !(is_gc || is_outlier) ? (double)rare->n * mean * mean : 0)) /
+    *error = (occasional->squares -
+              (occasional->period != 0 || !(is_gc || is_outlier) ? (double)occasional->n * mean * mean : 0)) /
              whole_ns / whole_ns;
-    return fmin((double)rare->ns / whole_ns, most) * (is_gc ? marey__facts_unclaimed_gc(facts) : 1);
+    return fmin((double)occasional->ns / whole_ns, most) * (is_gc ? marey__facts_unclaimed_gc(facts) : 1);
 }
 
-static void make_cause(enum marey__rare what, const struct marey__fact_rare *rare, double share,
+static void make_cause(enum marey__occasional what, const struct marey__fact_occasional *occasional, double share,
                        struct marey__cause *out)
 {
     char often[64], each[32];
     out->id = known[what].id;
     out->phase = known[what].phase;
     out->share = share;
-    put_often(rare, often, sizeof often);
-    marey_text_number((double)rare->ns / (double)rare->n, MAREY_UNIT_NS, each, sizeof each);
+    put_often(occasional, often, sizeof often);
+    marey_text_number((double)occasional->ns / (double)occasional->n, MAREY_UNIT_NS, each, sizeof each);
     snprintf(out->claim, sizeof out->claim,
              "the program %s in %s, %s each time: %.0f %% of the time.", known[what].what, often,
              each, share * 100);
@@ -264,41 +264,41 @@ bool marey__find_slow_steps(const struct marey__diagnosis *d, struct marey__find
 {
     const struct marey__facts *const facts = &d->facts;
     double whole = 0, squares = 0, most = 0;
-    struct marey__fact_rare first = {0};
-    for (int what = 0; what < MAREY__RARES && facts->steady_ns != 0; what++) {
+    struct marey__fact_occasional first = {0};
+    for (int what = 0; what < MAREY__OCCASIONAL_KINDS && facts->steady_ns != 0; what++) {
         struct marey__cause cause = {.share = 0};
-        struct marey__fact_rare rare;
+        struct marey__fact_occasional occasional;
         double error = 0;
         /* Waits for the interpreter lock, which has a finding then, come at any line. */
-        if (what == MAREY__RARE_OUTLIER && marey__diagnosis_find(d, "gil-contention") != NULL)
+        if (what == MAREY__OCCASIONAL_OUTLIER && marey__diagnosis_find(d, "gil-contention") != NULL)
             continue;
-        const double share = share_of(facts, (enum marey__rare)what, &rare, &cause.place, &error);
+        const double share = share_of(facts, (enum marey__occasional)what, &occasional, &cause.place, &error);
         if (share < least_cause)
             continue;
-        make_cause((enum marey__rare)what, &rare, share, &cause);
+        make_cause((enum marey__occasional)what, &occasional, share, &cause);
         add_cause(out, &cause);
         whole += share;
         squares += fmax(error, 0);
-        first = share > most ? rare : first;
+        first = share > most ? occasional : first;
         most = fmax(most, share);
     }
     if (whole < least_share)
         return false;
-    out->is = out->because[0];
-    out->is.id = "slow-steps";
+    out->statement = out->because[0];
+    out->statement.id = "slow-steps";
     out->confidence = 0.8;
     marey__finding_set_measured(out, fmin(whole, 0.99), sqrt(squares));
-    char often[64], more[32], usual[32];
+    char often[64], more[32], typical[32];
     put_often(&first, often, sizeof often);
     marey_text_number((double)first.ns / (double)first.n, MAREY_UNIT_NS, more, sizeof more);
-    marey_text_number((double)facts->usual_ns, MAREY_UNIT_NS, usual, sizeof usual);
+    marey_text_number((double)facts->typical_ns, MAREY_UNIT_NS, typical, sizeof typical);
     snprintf(
-        out->is.claim, sizeof out->is.claim,
-        "Slow steps: %s %s %s longer than usual (%s). Steps like these take %.0f %% of the time.",
-        often, first.period != 0 ? "takes" : "take", more, usual, whole * 100);
+        out->statement.claim, sizeof out->statement.claim,
+        "Slow steps: %s %s %s longer than a typical step (%s). Steps like these take %.0f %% of the time.",
+        often, first.period != 0 ? "takes" : "take", more, typical, whole * 100);
     snprintf(out->detail, sizeof out->detail, "of that.");
     /* Where samples are all that is known, the place says it. */
-    if (out->n_because == 1 && out->is.phase == MAREY__FACT_OTHER &&
+    if (out->n_because == 1 && out->statement.phase == MAREY__FACT_OTHER &&
         strcmp(out->because[0].id, "outlier") == 0)
         out->n_because = 0;
     return true;

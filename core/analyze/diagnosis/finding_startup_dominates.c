@@ -28,31 +28,31 @@ bool marey__find_startup_dominates(const struct marey__diagnosis *d, struct mare
     if (facts->startup_ns < training_ns)
         return false;
     uint64_t n;
-    const double part = (double)marey__facts_weigh(facts, kinds, MAREY__FACT_SETTING_UP, &n) /
+    const double part = (double)marey__facts_weigh(facts, kinds, MAREY__FACT_USER_STARTUP, &n) /
                         (double)before.ns,
                  startup_ns = (double)facts->startup_ns, run_ns = startup_ns + (double)training_ns;
     if (n < FEWEST_SAMPLES ||
-        !marey__facts_find_place(facts, kinds, MAREY__FACT_SETTING_UP, &out->is.place) ||
-        out->is.place.function == 0)
+        !marey__facts_find_place(facts, kinds, MAREY__FACT_USER_STARTUP, &out->statement.place) ||
+        out->statement.place.function == 0)
         return false;
-    const double of_startup = part * out->is.place.share, share = of_startup * startup_ns / run_ns;
+    const double of_startup = part * out->statement.place.share, share = of_startup * startup_ns / run_ns;
     if (share < least_share || of_startup * startup_ns < least_ns)
         return false;
     char startup[32], training[32];
     marey_text_number(startup_ns, MAREY_UNIT_NS, startup, sizeof startup);
     marey_text_number((double)training_ns, MAREY_UNIT_NS, training, sizeof training);
-    out->is.id = "startup-dominates";
-    out->is.phase = MAREY__FACT_STARTUP;
+    out->statement.id = "startup-dominates";
+    out->statement.phase = MAREY__FACT_STARTUP;
     out->confidence = 0.8;
     marey__finding_set_measured(
         out, share, sqrt(of_startup * (1 - of_startup) / (double)before.n) * startup_ns / run_ns);
-    out->is.place.share = of_startup;
+    out->statement.place.share = of_startup;
     snprintf(
-        out->is.claim, sizeof out->is.claim,
+        out->statement.claim, sizeof out->statement.claim,
         "Start-up takes %s, the training %s: Python code of the program is %.0f %% of the run.",
         startup, training, share * 100);
     snprintf(out->detail, sizeof out->detail, "of start-up.");
-    snprintf(out->is.action, sizeof out->is.action,
+    snprintf(out->statement.action, sizeof out->statement.action,
              "Vectorize it, or store its result in a file and load that.");
     return true;
 }

@@ -15,7 +15,7 @@ static const double least_share = 0.1; /* of a step: cores are shared with other
 static void put_action(enum marey__fact_phase phase, struct marey__finding *out)
 {
     snprintf(
-        out->is.action, sizeof out->is.action, "%s",
+        out->statement.action, sizeof out->statement.action, "%s",
         phase == MAREY__FACT_DATA ? "Give each rank equal work: load on all ranks alike, or load "
                                     "ahead in workers on this one."
         : phase == MAREY__FACT_FORWARD || phase == MAREY__FACT_BACKWARD
@@ -26,18 +26,18 @@ static void put_action(enum marey__fact_phase phase, struct marey__finding *out)
               "process.");
 }
 
-bool marey__find_late_rank(const struct marey__diagnosis *d, struct marey__finding *out)
+bool marey__find_straggler(const struct marey__diagnosis *d, struct marey__finding *out)
 {
     const struct marey__facts *const facts = &d->facts;
     struct marey__fact_ranks ranks;
     bool found = marey__fact_ranks_read(facts, &ranks) &&
                  ranks.excess_ns >= least_share * ranks.step_ns &&
-                 marey__fact_ranks_find_place(facts, ranks.slowest, ranks.phase, &out->is.place);
+                 marey__fact_ranks_find_place(facts, ranks.slowest, ranks.phase, &out->statement.place);
     if (found) {
         const struct marey_process *const info = ranks.slowest->trainer->info;
         char more[32], step[32];
-        out->is.id = "straggler";
-        out->is.phase = ranks.phase;
+        out->statement.id = "straggler";
+        out->statement.phase = ranks.phase;
         out->confidence = 0.8;
         out->trainer = ranks.slowest->trainer;
         marey__finding_set_share(out, ranks.excess_ns / ranks.step_ns,
@@ -45,7 +45,7 @@ bool marey__find_late_rank(const struct marey__diagnosis *d, struct marey__findi
         marey_text_number(ranks.excess_ns, MAREY_UNIT_NS, more, sizeof more);
         marey_text_number(ranks.step_ns, MAREY_UNIT_NS, step, sizeof step);
         snprintf(
-            out->is.claim, sizeof out->is.claim,
+            out->statement.claim, sizeof out->statement.claim,
             "Straggler: the other ranks wait for rank %d, which works %s longer in each step of "
             "%s, mostly in the phase %s.",
             info->rank, more, step, marey__fact_phase_names[ranks.phase]);

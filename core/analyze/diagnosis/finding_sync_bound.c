@@ -21,23 +21,23 @@ bool marey__find_sync_bound(const struct marey__diagnosis *d, struct marey__find
     if (device->n_steps < 2 || (double)device->idle_ns < least_idle * (double)device->traced_ns)
         return false;
     marey__facts_traced_share(facts, MAREY__TRACED_SYNC, &share, &error);
-    out->is.id = "sync-bound";
-    out->is.phase = MAREY__FACT_OTHER;
+    out->statement.id = "sync-bound";
+    out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.8;
     marey__finding_set_share(out, share, error);
     if (!marey__facts_find_place(facts, MAREY__FACT_ONLY(MAREY__FACT_HOST_WAIT), MAREY__FACT_ALL,
-                                 &out->is.place))
+                                 &out->statement.place))
         return false;
     char step[32], idle[32];
     marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
     marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, idle, sizeof idle);
     snprintf(
-        out->is.claim, sizeof out->is.claim,
+        out->statement.claim, sizeof out->statement.claim,
         "Sync-bound: the GPU is idle %.0f %% of each step (%s of %s) because the CPU waits for its "
         "results.",
         share * 100, idle, step);
     snprintf(out->detail, sizeof out->detail, "of these waits.");
-    snprintf(out->is.action, sizeof out->is.action,
+    snprintf(out->statement.action, sizeof out->statement.action,
              "Keep the value on the GPU: call .item(), .cpu() or print once in many steps, or "
              "after the next "
              "step is launched.");

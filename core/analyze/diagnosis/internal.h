@@ -55,9 +55,9 @@ enum marey__fact_phase {
 #define MAREY__FACT_ONLY(kind) (UINT64_C(1) << (kind))
 #define MAREY__FACT_BOTH(kind)                                                                     \
     (MAREY__FACT_ONLY(kind) | MAREY__FACT_ONLY((kind) + MAREY__FACT_SLOW))
-#define MAREY__FACT_USUAL_STEPS (MAREY__FACT_ONLY(MAREY__FACT_PHASES) - 1)
-#define MAREY__FACT_SLOW_STEPS (MAREY__FACT_USUAL_STEPS << MAREY__FACT_SLOW)
-#define MAREY__FACT_STEPS (MAREY__FACT_USUAL_STEPS | MAREY__FACT_SLOW_STEPS)
+#define MAREY__FACT_TYPICAL_STEPS (MAREY__FACT_ONLY(MAREY__FACT_PHASES) - 1)
+#define MAREY__FACT_SLOW_STEPS (MAREY__FACT_TYPICAL_STEPS << MAREY__FACT_SLOW)
+#define MAREY__FACT_STEPS (MAREY__FACT_TYPICAL_STEPS | MAREY__FACT_SLOW_STEPS)
 /* Phases with a finding of their own. */
 #define MAREY__FACT_KNOWN                                                                          \
     (MAREY__FACT_BOTH(MAREY__FACT_DATA) | MAREY__FACT_BOTH(MAREY__FACT_CHECKPOINT) |               \
@@ -139,17 +139,17 @@ struct marey__fact_sum {
     uint64_t off_ns;   /* of these, off the CPU */
 };
 /* Samples of a kind with one stack. */
-struct marey__fact_cell {
+struct marey__sample_bucket {
     uint64_t key; /* among those by rank the trainer's number; the kind, 8 bits; 32 bits of the stack */
     struct marey__fact_sum sum;
 };
-static inline uint32_t marey__fact_cell_stack(const struct marey__fact_cell *cell)
+static inline uint32_t marey__sample_bucket_stack(const struct marey__sample_bucket *bucket)
 {
-    return (uint32_t)cell->key;
+    return (uint32_t)bucket->key;
 }
-static inline bool marey__fact_cell_is_of(const struct marey__fact_cell *cell, uint64_t kinds)
+static inline bool marey__sample_bucket_has_kind(const struct marey__sample_bucket *bucket, uint64_t kinds)
 {
-    return (kinds >> (cell->key >> 32 & 0xff) & 1) != 0;
+    return (kinds >> (bucket->key >> 32 & 0xff) & 1) != 0;
 }
 
 /* Garbage collections in steps that count, outside of data. */
@@ -158,16 +158,16 @@ struct marey__fact_pauses {
 };
 
 /* What only some steps do. */
-enum marey__rare {
-    MAREY__RARE_CHECKPOINT,
-    MAREY__RARE_EVALUATION,
-    MAREY__RARE_LOGGING,
-    MAREY__RARE_GC,
-    MAREY__RARE_OUTLIER, /* takes much longer than the median, whatever it does */
-    MAREY__RARES,
+enum marey__occasional {
+    MAREY__OCCASIONAL_CHECKPOINT,
+    MAREY__OCCASIONAL_EVALUATION,
+    MAREY__OCCASIONAL_LOGGING,
+    MAREY__OCCASIONAL_GC,
+    MAREY__OCCASIONAL_OUTLIER, /* takes much longer than the median, whatever it does */
+    MAREY__OCCASIONAL_KINDS,
 };
 /* Steps that do it. Their time is that of it; of outliers, what they take longer than the median. */
-struct marey__fact_rare {
+struct marey__fact_occasional {
     uint64_t n, ns;
     double squares;  /* of the times */
     uint64_t period; /* every so many steps; 0: irregular */
@@ -196,13 +196,13 @@ struct marey__facts {
     struct marey__trainer *trainers;
     size_t n_trainers, trainers_cap;
     /* Main threads of trainers by kind and stack. */
-    struct marey__fact_cell *cells;
-    size_t n_cells, cells_cap;
-    struct marey__key_map cells_by_key;
+    struct marey__sample_bucket *buckets;
+    size_t n_buckets, buckets_cap;
+    struct marey__key_map buckets_by_key;
     /* The same in steps that count, for each trainer, where there are several; the key has its number, too. */
-    struct marey__fact_cell *rank_cells;
-    size_t n_rank_cells, rank_cells_cap;
-    struct marey__key_map rank_cells_by_key;
+    struct marey__sample_bucket *rank_buckets;
+    size_t n_rank_buckets, rank_buckets_cap;
+    struct marey__key_map rank_buckets_by_key;
     uint8_t *stack_flags; /* by stack: enum marey__fact_flag */
     uint8_t claimed;      /* by findings that were made: other rules leave such stacks out */
     struct marey__fact_slow_sample *slow_samples; /* outside of phases with a finding of their own */
@@ -215,8 +215,8 @@ struct marey__facts {
     uint64_t startup_ns;
     struct marey__fact_device device;
     struct marey__fact_pauses pauses;
-    struct marey__fact_rare rare[MAREY__RARES];
-    uint64_t usual_ns; /* the median without data */
+    struct marey__fact_occasional occasional[MAREY__OCCASIONAL_KINDS];
+    uint64_t typical_ns; /* the median without data */
     struct marey__system_facts {
         size_t n_values;                        /* of each counter; 0: not recorded */
         double counted_ns;                      /* the time that they are of */
@@ -263,7 +263,7 @@ double marey__facts_exposed_data(const struct marey__facts *facts);
 /* ---- facts.c ---- */
 
 /* After the steps are read, and before the samples: warm-up, medians, sums. Returns false on out of memory. */
-bool marey__facts_judge_steps(struct marey__facts *facts);
+bool marey__facts_summarize_steps(struct marey__facts *facts);
 
 /* Sorts them; 0 for none. */
 uint64_t marey__fact_median(uint64_t *values, size_t n);
@@ -309,10 +309,10 @@ enum marey__fact_samples {
     MAREY__FACT_LOGGED,    /* with the flag, or in the phase logging */
     MAREY__FACT_IDLE,      /* with the flag */
     MAREY__FACT_WAITING,   /* off the CPU in the phase backward, or in torch.distributed */
-    MAREY__FACT_SETTING_UP, /* that hold the interpreter lock for users' code: not for imports or installed packages */
+    MAREY__FACT_USER_STARTUP, /* that hold the interpreter lock for users' code: not for imports or installed packages */
 };
-/* Of a cell, the time of such samples. */
-uint64_t marey__fact_weight(const struct marey__facts *facts, const struct marey__fact_cell *cell,
+/* Of a bucket, the time of such samples. */
+uint64_t marey__fact_weight(const struct marey__facts *facts, const struct marey__sample_bucket *bucket,
                             enum marey__fact_samples which);
 /* The time of such samples, and their number. */
 uint64_t marey__facts_weigh(const struct marey__facts *facts, uint64_t kinds,
@@ -399,7 +399,7 @@ struct marey__cause {
 };
 
 struct marey__finding {
-    struct marey__cause is; /* the finding itself */
+    struct marey__cause statement; /* the finding itself */
     bool is_risk;
     bool is_experimental; /* left out, unless asked for */
     char detail[MAREY__FINDING_TEXT];
@@ -438,12 +438,12 @@ struct marey__native {
 bool marey__native_read(const struct marey__facts *facts, struct marey__native *out);
 void marey__native_fini(struct marey__native *native);
 /* The function with most of the time, and its line with most. */
-void marey__place_most(const marey_samples *samples, const uint64_t *by_function,
+void marey__place_find_heaviest(const marey_samples *samples, const uint64_t *by_function,
                        const uint64_t *by_location, struct marey__fact_place *place);
 /* Code of the program, not of a system's library: it has source lines, or is in the program's file. */
 bool marey__native_is_users(const struct marey_samples_function *f);
 /* Appends a sentence on the function with most of the CPU time, if one has at least a third. */
-void marey__native_put_hot(const struct marey__facts *facts, char *text, size_t size, size_t *len);
+void marey__native_append_hottest(const struct marey__facts *facts, char *text, size_t size, size_t *len);
 /* Returns `part_ns` as a share of the time of threads that could work; the finding gets its share of the run. */
 double marey__native_share(const struct marey__native *native, uint64_t part_ns,
                            struct marey__finding *out);
@@ -464,7 +464,7 @@ marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find
     marey__find_recompilation, marey__find_logging_in_step, marey__find_slow_steps,
     marey__find_gil_contention, marey__find_startup_dominates, marey__find_gc_pauses,
     marey__find_hot_function, marey__find_lock_contention, marey__find_io_bound,
-    marey__find_cpu_oversubscribed, marey__find_late_rank, marey__find_exposed_communication,
+    marey__find_cpu_oversubscribed, marey__find_straggler, marey__find_exposed_communication,
     marey__find_memory_leak;
 
 extern const char marey__gc_action[];
@@ -479,10 +479,10 @@ MAREY_WARN_UNUSED bool marey__diagnosis_put_evidence(const struct marey__diagnos
 
 /* ---- diagnosis.c ---- */
 
-struct marey__answer;
-marey_status marey__diagnosis_text(struct marey__answer *answer);
-marey_status marey__diagnosis_json(struct marey__answer *answer);
-marey_status marey__diagnosis_markdown(struct marey__answer *answer);
+struct marey__report_writer;
+marey_status marey__diagnosis_text(struct marey__report_writer *writer);
+marey_status marey__diagnosis_json(struct marey__report_writer *writer);
+marey_status marey__diagnosis_markdown(struct marey__report_writer *writer);
 /* diagnosis_text.c: "augment (data.py:26) is 71 % of loading"; the factor of a gain, nothing of a risk. */
 void marey__finding_put_place(struct marey__buf *line, const struct marey__facts *facts,
                               const struct marey__finding *f, const char *bold, const char *plain);

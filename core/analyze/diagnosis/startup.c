@@ -112,16 +112,16 @@ MAREY__ORDER(by_ns, struct row, MAREY__DOWN(ns) MAREY__UP(number))
 static bool add_all(struct startup *s)
 {
     const uint64_t first_steps = MAREY__FACT_ONLY(MAREY__FACT_FIRST_STEPS);
-    for (size_t i = 0; i < s->facts->n_cells; i++) {
-        const struct marey__fact_cell *const cell = &s->facts->cells[i];
-        const uint32_t stack = marey__fact_cell_stack(cell);
+    for (size_t i = 0; i < s->facts->n_buckets; i++) {
+        const struct marey__sample_bucket *const bucket = &s->facts->buckets[i];
+        const uint32_t stack = marey__sample_bucket_stack(bucket);
         char what[WHAT_SIZE];
         if (stack == 0 ||
-            !marey__fact_cell_is_of(cell, first_steps | MAREY__FACT_ONLY(MAREY__FACT_STARTUP)))
+            !marey__sample_bucket_has_kind(bucket, first_steps | MAREY__FACT_ONLY(MAREY__FACT_STARTUP)))
             continue;
-        if (!name_stack(s->facts, stack, what) && marey__fact_cell_is_of(cell, first_steps))
+        if (!name_stack(s->facts, stack, what) && marey__sample_bucket_has_kind(bucket, first_steps))
             snprintf(what, sizeof what, "first steps");
-        if (!add(s, what, cell->sum.ns))
+        if (!add(s, what, bucket->sum.ns))
             return false;
     }
     return true;

@@ -2,10 +2,10 @@
  * The energy of a device in a window, and its uncertainty (±), which has these parts:
  *
  *   the counter's steps     at each edge of the window it may be late by its period, so off by the period times power
- *   the shape               of a stretch that the window cuts, or without a counter: between two readings power may have
+ *   the shape               of an interval that the window cuts, or without a counter: between two readings power may have
  *                           jumped anywhere; likewise at the edge of the window
- *   disagreement            between the counter and the integral of power: their difference over whole stretches; for a
- *                           stretch that the window cuts, the error if all of it was within the window, or all outside
+ *   disagreement            between the counter and the integral of power: their difference over whole intervals; for a
+ *                           interval that the window cuts, the error if all of it was within the window, or all outside
  *
  * The first two are independent and added as squares; the third is added linearly.
  */
@@ -13,13 +13,13 @@
 
 #include "analyze/energy/internal.h"
 
-/* State of measuring a window: parts come in order, so only one stretch at a time is cut by several of them. */
+/* State of measuring a window: parts come in order, so only one interval at a time is cut by several of them. */
 struct measuring {
     const struct marey__meter *meter;
     struct marey__energy_sum *sum;
     double squares, linear, disagreed;
-    size_t stretch;      /* in which the last part ended; SIZE_MAX: none */
-    double share;        /* share of the stretch covered so far */
+    size_t interval;      /* in which the last part ended; SIZE_MAX: none */
+    double share;        /* share of the interval covered so far */
     double edge_squares; /* of power at edges of parts in it */
 };
 
@@ -28,15 +28,15 @@ static double seconds(uint64_t ns)
     return (double)ns * 1e-9;
 }
 
-static size_t find_stretch(const struct marey__meter *meter, uint64_t ns)
+static size_t find_interval(const struct marey__meter *meter, uint64_t ns)
 {
     size_t after;
-    MAREY__BISECT(after, 1, meter->n_stretches, meter->stretches[after].begin_ns <= ns);
+    MAREY__BISECT(after, 1, meter->n_intervals, meter->intervals[after].begin_ns <= ns);
     return after - 1;
 }
 
-/* Energy of the stretch up to a time in it. */
-static double energy_within(const struct marey__meter *meter, const struct marey__stretch *s,
+/* Energy of the interval up to a time in it. */
+static double energy_within(const struct marey__meter *meter, const struct marey__reading_interval *s,
                             uint64_t ns)
 {
     if (s->kind == MAREY__UNKNOWN || ns <= s->begin_ns)
@@ -84,36 +84,36 @@ static double hidden_until(const struct marey__meter *meter, uint64_t ns)
                                  (double)(to->ns - from->ns);
 }
 
-/* ---- stretches ---- */
+/* ---- intervals ---- */
 
-/* The squared power at an end of a stretch, unless the neighboring stretch has a counter, which cancels the error. */
-static double lone_end(const struct marey__meter *meter, size_t stretch, bool is_begin)
+/* The squared power at an end of an interval, unless the neighboring interval has a counter, which cancels the error. */
+static double lone_end(const struct marey__meter *meter, size_t interval, bool is_begin)
 {
-    const size_t beyond = is_begin ? stretch - 1 : stretch + 1; /* SIZE_MAX before the first */
+    const size_t beyond = is_begin ? interval - 1 : interval + 1; /* SIZE_MAX before the first */
     double step;
-    if (beyond < meter->n_stretches && meter->stretches[beyond].kind == MAREY__COUNTED)
+    if (beyond < meter->n_intervals && meter->intervals[beyond].kind == MAREY__COUNTED)
         return 0;
-    const struct marey__stretch *s = &meter->stretches[stretch];
+    const struct marey__reading_interval *s = &meter->intervals[interval];
     const double power = power_at(meter, is_begin ? s->begin_ns : s->end_ns, &step);
     return power * power;
 }
 
-static void leave_stretch(struct measuring *m)
+static void leave_interval(struct measuring *m)
 {
-    const size_t stretch = m->stretch;
-    if (stretch == SIZE_MAX)
+    const size_t interval = m->interval;
+    if (interval == SIZE_MAX)
         return;
-    const struct marey__stretch *s = &m->meter->stretches[stretch];
+    const struct marey__reading_interval *s = &m->meter->intervals[interval];
     const double difference = s->joules - s->integral, share = fmin(m->share, 1),
                  period = seconds(m->meter->counter_period_ns),
                  mean = s->joules / seconds(s->end_ns - s->begin_ns);
     const bool is_whole = share > 1 - 1e-9;
-    m->stretch = SIZE_MAX;
+    m->interval = SIZE_MAX;
     if (s->kind != MAREY__COUNTED)
         return;
-    /* The ends of a whole stretch count only where the window or the counter ends: between stretches errors cancel. */
-    const double ends = is_whole ? fmax(m->edge_squares, lone_end(m->meter, stretch, true) +
-                                                             lone_end(m->meter, stretch, false))
+    /* The ends of a whole interval count only where the window or the counter ends: between intervals errors cancel. */
+    const double ends = is_whole ? fmax(m->edge_squares, lone_end(m->meter, interval, true) +
+                                                             lone_end(m->meter, interval, false))
                                  : 2 * mean * mean;
     m->squares += share * share * period * period * ends;
     if (is_whole)
@@ -122,25 +122,25 @@ static void leave_stretch(struct measuring *m)
         m->linear += fmin(fmax(share, 1 - share) * fabs(difference), share * s->joules);
 }
 
-static void enter_stretch(struct measuring *m, size_t stretch)
+static void enter_interval(struct measuring *m, size_t interval)
 {
-    if (m->stretch == stretch)
+    if (m->interval == interval)
         return;
-    leave_stretch(m);
-    m->stretch = stretch;
+    leave_interval(m);
+    m->interval = interval;
     m->share = m->edge_squares = 0;
 }
 
-/* Add the part's time within a stretch; an edge is where the part begins or ends. */
-static void cover(struct measuring *m, size_t stretch, const struct marey__interval *part)
+/* Add the part's time within an interval; an edge is where the part begins or ends. */
+static void cover(struct measuring *m, size_t interval, const struct marey__interval *part)
 {
     const struct marey__meter *meter = m->meter;
-    const struct marey__stretch *s = &meter->stretches[stretch];
+    const struct marey__reading_interval *s = &meter->intervals[interval];
     const uint64_t from_ns = MAREY__MAX(part->begin_ns, s->begin_ns),
                    to_ns = MAREY__MIN(part->end_ns, s->end_ns);
     const bool is_whole = from_ns == s->begin_ns && to_ns == s->end_ns;
     const double joules = energy_within(meter, s, to_ns) - energy_within(meter, s, from_ns);
-    enter_stretch(m, stretch);
+    enter_interval(m, interval);
     m->sum->joules += joules;
     m->share += is_whole ? 1 : seconds(to_ns - from_ns) / seconds(s->end_ns - s->begin_ns);
     if (s->kind != MAREY__UNKNOWN)
@@ -161,14 +161,14 @@ static void cover(struct measuring *m, size_t stretch, const struct marey__inter
     }
 }
 
-/* Add the stretches entirely within a part, up to `last`, from their precomputed sums. */
+/* Add the intervals entirely within a part, up to `last`, from their precomputed sums. */
 static void cover_whole(struct measuring *m, size_t first, size_t last)
 {
     const struct marey__meter *meter = m->meter;
-    const struct marey__stretch *from = &meter->stretches[first], *to = &meter->stretches[last];
+    const struct marey__reading_interval *from = &meter->intervals[first], *to = &meter->intervals[last];
     bool is_simple = true;
     for (size_t i = first; i < last && is_simple; i++)
-        is_simple = meter->stretches[i].kind == MAREY__COUNTED;
+        is_simple = meter->intervals[i].kind == MAREY__COUNTED;
     if (!is_simple) {
         const struct marey__interval part = {from->begin_ns, to->begin_ns};
         for (size_t i = first; i < last; i++)
@@ -231,10 +231,10 @@ static void measure_part(struct measuring *m, const struct marey__interval *whol
     const struct marey__interval part = {MAREY__MAX(whole->begin_ns, meter->first_ns),
                                          MAREY__MIN(whole->end_ns, meter->last_ns)};
     m->sum->ns += whole->end_ns - whole->begin_ns;
-    if (part.end_ns <= part.begin_ns || meter->n_stretches == 0)
+    if (part.end_ns <= part.begin_ns || meter->n_intervals == 0)
         return;
-    const size_t first = find_stretch(meter, part.begin_ns),
-                 last = find_stretch(meter, part.end_ns - 1);
+    const size_t first = find_interval(meter, part.begin_ns),
+                 last = find_interval(meter, part.end_ns - 1);
     cover(m, first, &part);
     if (last > first + 1)
         cover_whole(m, first + 1, last);
@@ -253,10 +253,10 @@ static void take_off(struct measuring *m, const struct marey__interval *gap)
     const uint64_t begin_ns = MAREY__MAX(gap->begin_ns, meter->first_ns),
                    end_ns = MAREY__MIN(gap->end_ns, meter->last_ns);
     m->sum->ns -= gap->end_ns - gap->begin_ns;
-    if (end_ns <= begin_ns || meter->n_stretches == 0)
+    if (end_ns <= begin_ns || meter->n_intervals == 0)
         return;
-    const struct marey__stretch *from = &meter->stretches[find_stretch(meter, begin_ns)],
-                                *to = &meter->stretches[find_stretch(meter, end_ns)];
+    const struct marey__reading_interval *from = &meter->intervals[find_interval(meter, begin_ns)],
+                                *to = &meter->intervals[find_interval(meter, end_ns)];
     const double joules = to->before + energy_within(meter, to, end_ns) - from->before -
                           energy_within(meter, from, begin_ns);
     m->sum->joules -= joules;
@@ -292,7 +292,7 @@ static void measure_parts(struct measuring *m, const struct marey__interval *par
 void marey__meter_measure(const struct marey__meter *meter, const struct marey__time_set *set,
                           struct marey__energy_sum *out)
 {
-    struct measuring m = {.meter = meter, .sum = out, .stretch = SIZE_MAX};
+    struct measuring m = {.meter = meter, .sum = out, .interval = SIZE_MAX};
     *out = (struct marey__energy_sum){.n_devices = 1};
     for (size_t i = 0, n; i < set->n; i += n) {
         n = 1;
@@ -301,7 +301,7 @@ void marey__meter_measure(const struct marey__meter *meter, const struct marey__
             n++;
         measure_parts(&m, &set->parts[i], n);
     }
-    leave_stretch(&m);
+    leave_interval(&m);
     if (!meter->has_power)
         m.disagreed = 0;
     out->plus_minus = sqrt(fmax(m.squares, 0)) + m.linear + fabs(m.disagreed);

@@ -3,7 +3,7 @@
  *
  * A counter that falls has wrapped, if the fall matches a known counter width and the expected energy; otherwise it was
  * reset (the driver was reloaded). One that does not move for a second while power flows is stuck. For a reset or stuck
- * stretch, the integral of power is used.
+ * interval, the integral of power is used.
  */
 #include <math.h>
 
@@ -92,18 +92,18 @@ static void thin_counter(struct marey__meter *meter)
     counter->n = n;
 }
 
-/* The expected energy of a stretch, if known: from power, else from the previous stretch. */
-static bool expect(const struct marey__meter *meter, const struct marey__stretch *stretch, double *out)
+/* The expected energy of an interval, if known: from power, else from the previous interval. */
+static bool expect(const struct marey__meter *meter, const struct marey__reading_interval *interval, double *out)
 {
     if (meter->has_power) {
-        *out = stretch->integral;
+        *out = interval->integral;
         return true;
     }
-    if (meter->n_stretches == 0)
+    if (meter->n_intervals == 0)
         return false;
-    const struct marey__stretch *last = &meter->stretches[meter->n_stretches - 1];
+    const struct marey__reading_interval *last = &meter->intervals[meter->n_intervals - 1];
     *out = last->joules / seconds(last->begin_ns, last->end_ns) *
-           seconds(stretch->begin_ns, stretch->end_ns);
+           seconds(interval->begin_ns, interval->end_ns);
     return last->kind == MAREY__COUNTED;
 }
 
@@ -122,43 +122,43 @@ static bool has_wrapped(double fall, double expected, double *joules)
     return false;
 }
 
-static void replace_by_power(const struct marey__meter *meter, struct marey__stretch *stretch)
+static void replace_by_power(const struct marey__meter *meter, struct marey__reading_interval *interval)
 {
-    stretch->kind = meter->has_power ? MAREY__INTEGRATED : MAREY__UNKNOWN;
-    stretch->joules = meter->has_power ? stretch->integral : 0;
+    interval->kind = meter->has_power ? MAREY__INTEGRATED : MAREY__UNKNOWN;
+    interval->joules = meter->has_power ? interval->integral : 0;
 }
 
-/* Set the energy of a stretch from the counter, or why the counter is unusable. */
-static void judge(struct marey__meter *meter, struct marey__stretch *stretch, double difference)
+/* Set the energy of an interval from the counter, or why the counter is unusable. */
+static void judge(struct marey__meter *meter, struct marey__reading_interval *interval, double difference)
 {
     double expected = 0;
-    const bool is_known = expect(meter, stretch, &expected);
-    stretch->kind = MAREY__COUNTED;
-    stretch->joules = difference;
-    if (difference < 0 && is_known && has_wrapped(-difference, expected, &stretch->joules)) {
+    const bool is_known = expect(meter, interval, &expected);
+    interval->kind = MAREY__COUNTED;
+    interval->joules = difference;
+    if (difference < 0 && is_known && has_wrapped(-difference, expected, &interval->joules)) {
         meter->n_wraps++;
         return;
     }
     const bool is_reset = difference < 0,
-               is_stuck = difference == 0 && stretch->end_ns - stretch->begin_ns >= second_ns &&
+               is_stuck = difference == 0 && interval->end_ns - interval->begin_ns >= second_ns &&
                           (expected >= 1 || !meter->has_power);
     if (!is_reset && !is_stuck)
         return;
     meter->n_resets += is_reset;
     meter->n_stuck += is_stuck;
-    replace_by_power(meter, stretch);
+    replace_by_power(meter, interval);
 }
 
-static bool add_stretch(struct marey__meter *meter, const struct marey__stretch *stretch)
+static bool add_interval(struct marey__meter *meter, const struct marey__reading_interval *interval)
 {
-    const struct marey__stretch *last =
-        meter->n_stretches > 0 ? &meter->stretches[meter->n_stretches - 1] : NULL;
-    struct marey__stretch added = *stretch;
+    const struct marey__reading_interval *last =
+        meter->n_intervals > 0 ? &meter->intervals[meter->n_intervals - 1] : NULL;
+    struct marey__reading_interval added = *interval;
     if (last != NULL) {
         added.before = last->before + last->joules;
         added.disagreed = last->disagreed + last->joules - last->integral;
     }
-    return MAREY__PUSH(meter->stretches, meter->n_stretches, meter->stretches_cap, added);
+    return MAREY__PUSH(meter->intervals, meter->n_intervals, meter->intervals_cap, added);
 }
 
 static double integral_between(const struct marey__meter *meter, uint64_t from_ns, uint64_t to_ns)
@@ -171,16 +171,16 @@ static bool add_integrated(struct marey__meter *meter, uint64_t from_ns, uint64_
 {
     if (to_ns <= from_ns || !meter->has_power)
         return true;
-    struct marey__stretch stretch = {.begin_ns = from_ns, .end_ns = to_ns, .kind = MAREY__INTEGRATED};
-    stretch.joules = stretch.integral = integral_between(meter, from_ns, to_ns);
-    return add_stretch(meter, &stretch);
+    struct marey__reading_interval interval = {.begin_ns = from_ns, .end_ns = to_ns, .kind = MAREY__INTEGRATED};
+    interval.joules = interval.integral = integral_between(meter, from_ns, to_ns);
+    return add_interval(meter, &interval);
 }
 
 /* Whether another process started reading in between, whose counter may have another origin. */
-static bool is_broken(const struct marey__meter *meter, const struct marey__stretch *stretch)
+static bool is_broken(const struct marey__meter *meter, const struct marey__reading_interval *interval)
 {
     for (size_t i = 0; i < meter->n_breaks; i++)
-        if (meter->breaks[i] > stretch->begin_ns && meter->breaks[i] <= stretch->end_ns)
+        if (meter->breaks[i] > interval->begin_ns && meter->breaks[i] <= interval->end_ns)
             return true;
     return false;
 }
@@ -189,29 +189,29 @@ static bool add_counted(struct marey__meter *meter)
 {
     const struct marey__readings *counter = &meter->of[MAREY__ENERGY];
     for (size_t i = 0; i + 1 < counter->n; i++) {
-        struct marey__stretch stretch = {.begin_ns = counter->at[i].ns,
+        struct marey__reading_interval interval = {.begin_ns = counter->at[i].ns,
                                          .end_ns = counter->at[i + 1].ns};
-        stretch.integral = integral_between(meter, stretch.begin_ns, stretch.end_ns);
-        if (is_broken(meter, &stretch))
-            replace_by_power(meter, &stretch);
+        interval.integral = integral_between(meter, interval.begin_ns, interval.end_ns);
+        if (is_broken(meter, &interval))
+            replace_by_power(meter, &interval);
         else
-            judge(meter, &stretch, counter->at[i + 1].value - counter->at[i].value);
-        if (stretch.kind == MAREY__COUNTED && meter->has_power) {
-            meter->counted_j += stretch.joules;
-            meter->integrated_j += stretch.integral;
+            judge(meter, &interval, counter->at[i + 1].value - counter->at[i].value);
+        if (interval.kind == MAREY__COUNTED && meter->has_power) {
+            meter->counted_j += interval.joules;
+            meter->integrated_j += interval.integral;
         }
-        if (!add_stretch(meter, &stretch))
+        if (!add_interval(meter, &interval))
             return false;
     }
     return true;
 }
 
-/* Power from the counter's differences, each in the middle of its stretch. */
+/* Power from the counter's differences, each in the middle of its interval. */
 static bool derive_power(struct marey__meter *meter)
 {
     struct marey__readings *power = &meter->of[MAREY__POWER];
-    for (size_t i = 0; i < meter->n_stretches; i++) {
-        const struct marey__stretch *s = &meter->stretches[i];
+    for (size_t i = 0; i < meter->n_intervals; i++) {
+        const struct marey__reading_interval *s = &meter->intervals[i];
         if (s->kind != MAREY__COUNTED)
             continue;
         if (!MAREY__PUSH(
@@ -224,8 +224,8 @@ static bool derive_power(struct marey__meter *meter)
         !sum_power(meter))
         return false;
     double disagreed = 0;
-    for (size_t i = 0; i < meter->n_stretches; i++) {
-        struct marey__stretch *s = &meter->stretches[i];
+    for (size_t i = 0; i < meter->n_intervals; i++) {
+        struct marey__reading_interval *s = &meter->intervals[i];
         s->integral = integral_between(meter, s->begin_ns, s->end_ns);
         s->disagreed = disagreed;
         disagreed += s->joules - s->integral;
@@ -255,7 +255,7 @@ static void find_span(struct marey__meter *meter)
     }
 }
 
-static bool make_stretches(struct marey__meter *meter)
+static bool make_intervals(struct marey__meter *meter)
 {
     const struct marey__readings *counter = &meter->of[MAREY__ENERGY];
     if (!meter->has_counter)
@@ -303,5 +303,5 @@ bool marey__meter_prepare(struct marey__meter *meter)
     if (!meter->has_power)
         meter->of[MAREY__POWER].n = 0;
     find_span(meter);
-    return sum_power(meter) && make_stretches(meter);
+    return sum_power(meter) && make_intervals(meter);
 }

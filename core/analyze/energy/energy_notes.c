@@ -5,7 +5,7 @@
 #include "analyze/energy/internal.h"
 
 /* Counter and power may differ by this share without a note. */
-static const double usual_difference = 0.05;
+static const double typical_difference = 0.05;
 /* One in this many readings may be missing without a note, as on a busy machine. */
 enum { few_missing = 20 };
 
@@ -38,7 +38,7 @@ static void put_counter(marey_table *notes, const struct marey__meter *meter, co
         marey__put_note(notes, "%s: %" PRIu32 " impossible readings are left out", device,
                         meter->n_bad);
     if (meter->counted_j > 0 &&
-        fabs(meter->counted_j - meter->integrated_j) > usual_difference * meter->counted_j)
+        fabs(meter->counted_j - meter->integrated_j) > typical_difference * meter->counted_j)
         marey__put_note(notes,
                         "%s: its energy counter gives %.4g J and its power readings %.4g J for the "
                         "same time; the counter is used, and the difference is included in the ±",

@@ -35,7 +35,7 @@ void marey__meter_fini(struct marey__meter *meter)
     for (size_t q = 0; q < MAREY__N_QUANTITIES; q++) {
         MAREY__FREE_ALL(meter->of[q].at, meter->of[q].cover);
     }
-    MAREY__FREE_ALL(meter->stretches, meter->breaks);
+    MAREY__FREE_ALL(meter->intervals, meter->breaks);
     *meter = (struct marey__meter){0};
 }
 
@@ -90,19 +90,19 @@ size_t marey__readings_find(const struct marey__readings *readings, uint64_t ns)
  */
 bool marey__readings_sum(struct marey__readings *readings, uint64_t began_ns)
 {
-    uint64_t usual_ns;
+    uint64_t typical_ns;
     if (readings->n == 0)
         return true;
     readings->cover = marey__calloc(readings->n, sizeof *readings->cover);
-    if (readings->cover == NULL || !marey__readings_distance(readings, &usual_ns))
+    if (readings->cover == NULL || !marey__readings_distance(readings, &typical_ns))
         return false;
     for (size_t i = 0; i < readings->n; i++) {
         struct marey__reading *reading = &readings->at[i];
         uint64_t ns = i > 0                    ? reading->ns - reading[-1].ns
                       : began_ns < reading->ns ? reading->ns - began_ns
-                                               : usual_ns;
-        if (readings->n > 1 && (ns > MAREY__MAX_GAP * usual_ns || ns > reading->ns))
-            ns = MAREY__MIN(usual_ns, reading->ns);
+                                               : typical_ns;
+        if (readings->n > 1 && (ns > MAREY__MAX_GAP * typical_ns || ns > reading->ns))
+            ns = MAREY__MIN(typical_ns, reading->ns);
         readings->cover[i] = (i > 0 ? readings->cover[i - 1] : 0) + (double)ns * 1e-9;
         reading->sum = (i > 0 ? reading[-1].sum : 0) + reading->value * (double)ns * 1e-9;
     }
@@ -119,7 +119,7 @@ void marey__readings_throttled(struct marey__readings *readings)
     }
 }
 
-const char *marey__meter_words(const struct marey__meter *meter, unsigned field, size_t *len)
+const char *marey__meter_source_field(const struct marey__meter *meter, unsigned field, size_t *len)
 {
     for (const char *line = meter->process->energy_sources; line[0] != '\0';) {
         const char *word = line, *const end = line + strcspn(line, "\n");
@@ -143,7 +143,7 @@ uint64_t marey__meter_stated_period(const struct marey__meter *meter)
 {
     static const char every[] = "a new value every ", average[] = "nvmlDeviceGetPowerUsage";
     size_t len;
-    const char *words = marey__meter_words(meter, MAREY__SOURCE_WORDS, &len);
+    const char *words = marey__meter_source_field(meter, MAREY__SOURCE_WORDS, &len);
     const char *found = memmem(words, len, every, sizeof every - 1);
     const double period = found != NULL ? strtod(found + sizeof every - 1, NULL) : 0;
     uint64_t ns = period > 0 && period < 60 ? (uint64_t)(period * 1e9) : 0;

@@ -162,7 +162,7 @@ static bool put_device(const struct marey__energy_report *report, marey_table *t
     const struct marey__energy_row row = {0};
     struct marey__energy_sum sum;
     size_t model_len;
-    const char *model = marey__meter_words(meter, MAREY__SOURCE_MODEL, &model_len);
+    const char *model = marey__meter_source_field(meter, MAREY__SOURCE_MODEL, &model_len);
     if (!marey__energy_target_measure(target, section, report, &sum))
         return false;
     struct marey__buf ranks MAREY__FINALLY(marey__buf_fini) = {0};

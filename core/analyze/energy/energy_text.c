@@ -34,10 +34,10 @@ static void put_kind(struct marey__buf *line, const marey_table *runs, size_t ro
         marey__buf_puts(line, "together");
 }
 
-static marey_status put_run(struct marey__answer *answer, const marey_table *runs, size_t row,
+static marey_status put_run(struct marey__report_writer *writer, const marey_table *runs, size_t row,
                             bool is_alone)
 {
-    struct marey__buf *line = &answer->lines.line;
+    struct marey__buf *line = &writer->lines.line;
     const struct marey_cell joules = marey__cell_of(runs, row, "joules"),
                             note = marey__cell_of(runs, row, "note");
     marey__buf_puts(line, "energy");
@@ -48,11 +48,11 @@ static marey_status put_run(struct marey__answer *answer, const marey_table *run
     marey__buf_puts(line, ": ");
     if (joules.is_null) {
         marey__buf_puts(line, note.as.text);
-        return marey__lines_end(&answer->lines);
+        return marey__lines_end(&writer->lines);
     }
-    marey__buf_puts(line, marey__style(&answer->lines, BOLD));
+    marey__buf_puts(line, marey__style(&writer->lines, BOLD));
     marey__text_joules(line, joules.as.f64);
-    marey__buf_puts(line, marey__style(&answer->lines, PLAIN));
+    marey__buf_puts(line, marey__style(&writer->lines, PLAIN));
     marey__buf_puts(line, " ± ");
     marey__text_joules(line, marey__cell_of(runs, row, "plus_minus_j").as.f64);
     marey__buf_puts(line, " in ");
@@ -63,7 +63,7 @@ static marey_status put_run(struct marey__answer *answer, const marey_table *run
     put_cell(line, ", ", marey__cell_of(runs, row, "co2_g"), " g CO2");
     if (note.len != 0)
         marey__buf_printf(line, " (%s)", note.as.text);
-    return marey__lines_end(&answer->lines);
+    return marey__lines_end(&writer->lines);
 }
 
 static bool has_runs(const marey_table *runs)
@@ -72,25 +72,25 @@ static bool has_runs(const marey_table *runs)
     return n != 0 && marey__cell_of(runs, n - 1, "run").as.u64 > 1;
 }
 
-static marey_status put_runs(struct marey__answer *answer)
+static marey_status put_runs(struct marey__report_writer *writer)
 {
-    const marey_table *runs = answer->report->tables[MAREY__ENERGY_RUNS],
-                      *repeats = answer->report->tables[MAREY__ENERGY_REPEATS];
+    const marey_table *runs = writer->report->tables[MAREY__ENERGY_RUNS],
+                      *repeats = writer->report->tables[MAREY__ENERGY_REPEATS];
     const size_t n = marey_table_n_rows(runs);
     for (size_t row = 0; row < n && row < MAX_ROWS; row++)
-        MAREY_TRY(put_run(answer, runs, row, !has_runs(runs)));
+        MAREY_TRY(put_run(writer, runs, row, !has_runs(runs)));
     for (size_t row = 0; row < marey_table_n_rows(repeats); row++) {
-        struct marey__buf *line = &answer->lines.line;
+        struct marey__buf *line = &writer->lines.line;
         marey__buf_printf(
             line, "mean of %" PRIu64 " runs, %s: %s", marey__cell_of(repeats, row, "runs").as.u64,
-            marey__cell_of(repeats, row, "kind").as.text, marey__style(&answer->lines, BOLD));
+            marey__cell_of(repeats, row, "kind").as.text, marey__style(&writer->lines, BOLD));
         marey__text_joules(line, marey__cell_of(repeats, row, "mean_j").as.f64);
         marey__buf_printf(line, "%s, with 95 %% confidence between ",
-                          marey__style(&answer->lines, PLAIN));
+                          marey__style(&writer->lines, PLAIN));
         marey__text_joules(line, marey__cell_of(repeats, row, "low_j").as.f64);
         marey__buf_puts(line, " and ");
         marey__text_joules(line, marey__cell_of(repeats, row, "high_j").as.f64);
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
     return MAREY_OK;
 }
@@ -136,57 +136,57 @@ static bool says_nothing(const void *ctx, const marey_table *table, size_t colum
            is_never_throttled(table, column) || !marey__table_has_values(table, column);
 }
 
-static marey_status put_table(struct marey__answer *answer, const marey_table *table)
+static marey_status put_table(struct marey__report_writer *writer, const marey_table *table)
 {
-    struct marey_write_options wants = *answer->options;
+    struct marey_write_options wants = *writer->options;
     wants.limit = wants.is_short ? SHORT_ROWS : wants.limit;
     const struct marey__report_view view = {.table = table,
                                             .title = marey_table_name(table),
                                             .n_rows = marey_table_n_rows(table),
                                             .options = &wants,
                                             .hides = says_nothing,
-                                            .ctx = answer->report->tables[MAREY__ENERGY_RUNS]};
-    return marey__report_draw(&answer->lines, &view);
+                                            .ctx = writer->report->tables[MAREY__ENERGY_RUNS]};
+    return marey__report_draw(&writer->lines, &view);
 }
 
 /* ---- all lines ---- */
 
-static marey_status put_all(struct marey__answer *answer)
+static marey_status put_all(struct marey__report_writer *writer)
 {
     static const enum marey__energy_table order[] = {
         MAREY__ENERGY_DEVICES, MAREY__ENERGY_RANKS,      MAREY__ENERGY_NODES, MAREY__ENERGY_EPOCHS,
         MAREY__ENERGY_PHASES,  MAREY__ENERGY_ITERATIONS, MAREY__ENERGY_RANGES};
-    const bool is_short = answer->options->is_short != 0;
+    const bool is_short = writer->options->is_short != 0;
     if (is_short)
-        MAREY_TRY(marey__lines_end(&answer->lines));
-    MAREY_TRY(put_runs(answer));
+        MAREY_TRY(marey__lines_end(&writer->lines));
+    MAREY_TRY(put_runs(writer));
     for (size_t i = 0; i < MAREY__COUNT_OF(order); i++) {
-        const marey_table *table = answer->report->tables[order[i]];
+        const marey_table *table = writer->report->tables[order[i]];
         const bool is_one = order[i] == MAREY__ENERGY_RANKS || order[i] == MAREY__ENERGY_NODES;
         if (marey_table_n_rows(table) == 0 || (is_short && order[i] != MAREY__ENERGY_EPOCHS) ||
             (is_one && marey_table_n_rows(table) < 2))
             continue;
-        MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty line */
-        MAREY_TRY(put_table(answer, table));
+        MAREY_TRY(marey__lines_end(&writer->lines)); /* an empty line */
+        MAREY_TRY(put_table(writer, table));
     }
     if (!is_short)
-        MAREY_TRY(marey__lines_end(&answer->lines));
-    return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__ENERGY_NOTES]);
+        MAREY_TRY(marey__lines_end(&writer->lines));
+    return marey__lines_put_notes(&writer->lines, writer->report->tables[MAREY__ENERGY_NOTES]);
 }
 
-static marey_status put_one(struct marey__answer *answer)
+static marey_status put_one(struct marey__report_writer *writer)
 {
-    const marey_table *const table = marey_report_table(answer->report, answer->options->table);
+    const marey_table *const table = marey_report_table(writer->report, writer->options->table);
     if (marey_table_n_rows(table) != 0) {
-        MAREY_TRY(put_table(answer, table));
+        MAREY_TRY(put_table(writer, table));
     } else {
-        marey__buf_printf(&answer->lines.line, "No %s.", answer->options->table);
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        marey__buf_printf(&writer->lines.line, "No %s.", writer->options->table);
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
-    return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__ENERGY_NOTES]);
+    return marey__lines_put_notes(&writer->lines, writer->report->tables[MAREY__ENERGY_NOTES]);
 }
 
-marey_status marey__energy_text(struct marey__answer *answer)
+marey_status marey__energy_text(struct marey__report_writer *writer)
 {
-    return answer->options->table != NULL ? put_one(answer) : put_all(answer);
+    return writer->options->table != NULL ? put_one(writer) : put_all(writer);
 }

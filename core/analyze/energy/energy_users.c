@@ -159,7 +159,7 @@ static bool has_slices(const struct marey__meter *meter)
 {
     static const char slices[] = " MIG slices";
     size_t len;
-    const char *words = marey__meter_words(meter, MAREY__SOURCE_WORDS, &len);
+    const char *words = marey__meter_source_field(meter, MAREY__SOURCE_WORDS, &len);
     return memmem(words, len, slices, sizeof slices - 1) != NULL;
 }
 

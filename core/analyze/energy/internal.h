@@ -81,19 +81,19 @@ struct marey__readings {
     double *cover; /* seconds covered by the readings up to each; for power the squared uncertainty */
 };
 
-enum marey__stretch_kind {
+enum marey__reading_interval_kind {
     MAREY__COUNTED,    /* by the counter */
     MAREY__INTEGRATED, /* by power only */
     MAREY__UNKNOWN,    /* neither */
 };
 
 /* Between two readings of the counter, before the first, or after the last. */
-struct marey__stretch {
+struct marey__reading_interval {
     uint64_t begin_ns, end_ns;
-    enum marey__stretch_kind kind;
+    enum marey__reading_interval_kind kind;
     double joules;    /* its whole energy */
     double integral;  /* of power over it */
-    double before;    /* energy of all stretches before it; */
+    double before;    /* energy of all intervals before it; */
     double disagreed; /* likewise joules - integral */
 };
 
@@ -106,8 +106,8 @@ struct marey__meter {
     const char *name; /* "GPU 0", borrowed, `name_len` bytes; may be empty */
     size_t name_len;
     struct marey__readings of[MAREY__N_QUANTITIES];
-    struct marey__stretch *stretches;
-    size_t n_stretches, stretches_cap;
+    struct marey__reading_interval *intervals;
+    size_t n_intervals, intervals_cap;
     uint64_t *breaks; /* where another process continued; the counter's origin may have changed there */
     size_t n_breaks, breaks_cap;
     uint64_t power_period_ns, counter_period_ns; /* update periods */
@@ -143,7 +143,7 @@ void marey__readings_throttled(struct marey__readings *readings);
 MAREY_WARN_UNUSED bool marey__meter_prepare(struct marey__meter *meter);
 /* The process's description of the device in `energy_sources`: a field of "device|model|words"; "" if missing. */
 enum { MAREY__SOURCE_MODEL = 1, MAREY__SOURCE_WORDS = 2 };
-const char *marey__meter_words(const struct marey__meter *meter, unsigned field, size_t *len);
+const char *marey__meter_source_field(const struct marey__meter *meter, unsigned field, size_t *len);
 /* The integral of power up to `ns`, in J; only differences are meaningful. The meter must be prepared. */
 double marey__meter_integral(const struct marey__meter *meter, uint64_t ns);
 /* The last reading at or before `ns`; SIZE_MAX: none. */

@@ -403,10 +403,10 @@ static void layout_fini(struct layout *layout)
     marey__buf_fini(&layout->text);
 }
 
-marey_status marey__operators_text(struct marey__answer *answer)
+marey_status marey__operators_text(struct marey__report_writer *writer)
 {
-    const struct marey__operators *const operators = answer->report->data;
-    const size_t n_rows = answer->options->limit != 0 ? answer->options->limit : SIZE_MAX;
+    const struct marey__operators *const operators = writer->report->data;
+    const size_t n_rows = writer->options->limit != 0 ? writer->options->limit : SIZE_MAX;
     const struct marey__torch_trace *trace = operators->trace;
     struct layout layout MAREY__FINALLY(layout_fini) = {.operators = operators,
                                                         .has_memory = trace->header.has_memory ||
@@ -415,6 +415,6 @@ marey_status marey__operators_text(struct marey__answer *answer)
     layout.has_device_memory = layout.has_memory && operators->has_device_memory;
     measure(&layout);
     scale_flops(&layout);
-    MAREY_TRY(put_table(&layout, n_rows, answer->lines.out));
-    return marey__lines_put_notes(&answer->lines, answer->report->tables[1]);
+    MAREY_TRY(put_table(&layout, n_rows, writer->lines.out));
+    return marey__lines_put_notes(&writer->lines, writer->report->tables[1]);
 }

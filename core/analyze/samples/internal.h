@@ -129,9 +129,9 @@ MAREY_WARN_UNUSED marey_status marey__samples_take_imports(struct marey__samples
 /* From the first imported sample to the last. */
 uint64_t marey__samples_imported_ns(const struct marey__samples_set *set);
 /* Pass each on as a separate round. */
-typedef marey_status marey__samples_handing(void *ctx, struct marey_samples_round *round);
+typedef marey_status marey__samples_round_visitor(void *ctx, struct marey_samples_round *round);
 MAREY_WARN_UNUSED marey_status marey__samples_visit_imported(struct marey__samples_set *set,
-                                                             marey__samples_handing *hand, void *ctx);
+                                                             marey__samples_round_visitor *hand, void *ctx);
 
 /* ---- samples_names.c ---- */
 
@@ -190,7 +190,7 @@ MAREY_WARN_UNUSED marey_status marey__samples_choose(struct marey__samples_set *
                                                      struct marey__samples_chosen **out);
 void marey__samples_chosen_destroy(struct marey__samples_chosen *chosen);
 /* Filter by process, time and thread state. */
-bool marey__samples_is_there(const struct marey__samples_chosen *chosen, uint32_t process,
+bool marey__samples_matches(const struct marey__samples_chosen *chosen, uint32_t process,
                              uint64_t at_ns, uint32_t thread);
 bool marey__samples_is_of_mode(const struct marey__samples_chosen *chosen,
                                const struct marey_samples_seen *seen);
@@ -340,7 +340,7 @@ static inline uint32_t marey__samples_leaf(const struct marey__samples_report *r
 
 bool marey__samples_put_frames(struct marey__samples_report *report);
 bool marey__samples_put_owners(struct marey__samples_report *report);
-bool marey__samples_put_contacts(struct marey__samples_report *report);
+bool marey__samples_put_library_calls(struct marey__samples_report *report);
 bool marey__samples_put_waits(struct marey__samples_report *report);
 bool marey__samples_put_gil(struct marey__samples_report *report);
 bool marey__samples_put_audit(struct marey__samples_report *report);
@@ -358,7 +358,7 @@ void marey__samples_module(struct marey__buf *module, const struct marey_samples
 struct marey__slow_function {
     uint32_t function;         /* 0: none explains it, or no step is slow */
     uint64_t n_slow;           /* steps longer than 1.5 times the median of their process */
-    double extra_ns, usual_ns; /* per slow step: its time beyond `usual_ns`, its time in other steps */
+    double extra_ns, typical_ns; /* per slow step: its time beyond `typical_ns`, its time in other steps */
     double longer_ns;          /* excess of a slow step over others */
 };
 /* Fails with MAREY_ENOMEM or a read error. */

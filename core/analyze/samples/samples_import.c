@@ -227,7 +227,7 @@ uint64_t marey__samples_imported_ns(const struct marey__samples_set *set)
 }
 
 marey_status marey__samples_visit_imported(struct marey__samples_set *set,
-                                           marey__samples_handing *hand, void *ctx)
+                                           marey__samples_round_visitor *hand, void *ctx)
 {
     for (size_t i = 0; i < set->n_imported; i++) {
         const struct marey__samples_imported *const one = &set->imported[i];

@@ -147,7 +147,7 @@ static bool put_way(struct marey__samples_report *report, const uint8_t *members
     return true;
 }
 
-bool marey__samples_put_contacts(struct marey__samples_report *report)
+bool marey__samples_put_library_calls(struct marey__samples_report *report)
 {
     if (report->options.library == NULL)
         return true;

@@ -280,7 +280,7 @@ static marey_status hand_on(void *ctx, struct marey_samples_round *round)
         MAREY__TRY_MEMORY(marey__grow(&v->seen, &v->seen_cap, round->n_seen, sizeof *v->seen));
         for (size_t i = 0; i < round->n_seen; i++) {
             const struct marey_samples_seen *const seen = &round->seen[i];
-            if (!marey__samples_is_there(v->chosen, round->process, round->at_ns, seen->thread))
+            if (!marey__samples_matches(v->chosen, round->process, round->at_ns, seen->thread))
                 continue;
             const uint64_t ns = marey__samples_is_of_mode(v->chosen, seen) ? round->weight_ns : 0;
             const bool is_startup =

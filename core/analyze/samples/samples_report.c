@@ -127,7 +127,7 @@ static const struct marey__table_order orders[] = {
 static marey_status make_tables(struct marey__samples_report *r)
 {
     MAREY__TRY_MEMORY(marey__samples_put_frames(r) && marey__samples_put_owners(r) &&
-                      marey__samples_put_contacts(r) && marey__samples_put_waits(r) &&
+                      marey__samples_put_library_calls(r) && marey__samples_put_waits(r) &&
                       marey__samples_put_gil(r) && marey__samples_put_audit(r));
     marey__samples_put_totals(r);
     MAREY__TRY_MEMORY(marey__samples_put_notes(r));

@@ -105,9 +105,9 @@ static void find_function(const struct slow *s, struct marey__slow_function *out
     if (most <= 0 || most < longer / 2)
         return;
     for (uint32_t i = 1; i <= n; i++) {
-        const double usual = per_step(s, OTHER, s->functions[OTHER][i].ns), extra = extra_of(s, i);
-        if (extra >= 0.9 * most && (out->function == 0 || usual <= out->usual_ns))
-            *out = (struct marey__slow_function){i, s->n_steps[SLOW], extra, usual, longer};
+        const double typical = per_step(s, OTHER, s->functions[OTHER][i].ns), extra = extra_of(s, i);
+        if (extra >= 0.9 * most && (out->function == 0 || typical <= out->typical_ns))
+            *out = (struct marey__slow_function){i, s->n_steps[SLOW], extra, typical, longer};
     }
 }
 

@@ -45,10 +45,10 @@ static const struct marey__function_table shown_audit = {"audit", NULL, {0}, {0}
 /* ---- tables ---- */
 
 /* Short output omits rows that have only total time. */
-static size_t rows_to_draw(const struct marey__answer *answer, const marey_table *table)
+static size_t rows_to_draw(const struct marey__report_writer *writer, const marey_table *table)
 {
-    const size_t n = marey_table_n_rows(table), limit = answer->options->limit;
-    if (!answer->options->is_short)
+    const size_t n = marey_table_n_rows(table), limit = writer->options->limit;
+    if (!writer->options->is_short)
         return limit != 0 ? MAREY__MIN(n, limit) : n;
     size_t n_own = 0;
     while (n_own < n && n_own < SHORT_ROWS && marey__cell_of(table, n_own, "samples").as.u64 != 0)
@@ -56,11 +56,11 @@ static size_t rows_to_draw(const struct marey__answer *answer, const marey_table
     return n_own;
 }
 
-static marey_status put_table(struct marey__answer *answer, const struct marey__function_table *how)
+static marey_status put_table(struct marey__report_writer *writer, const struct marey__function_table *how)
 {
-    const marey_table *const table = marey_report_table(answer->report, how->table);
-    return marey__function_table_put(how, table, rows_to_draw(answer, table), &answer->options->text,
-                                     !answer->options->is_short, &answer->lines);
+    const marey_table *const table = marey_report_table(writer->report, how->table);
+    return marey__function_table_put(how, table, rows_to_draw(writer, table), &writer->options->text,
+                                     !writer->options->is_short, &writer->lines);
 }
 
 /* The sampler's figures, one line per column with a value. */
@@ -82,33 +82,33 @@ static void put_facts(struct marey_table *into, const marey_table *audit, size_t
     }
 }
 
-static marey_status put_audit_table(struct marey__answer *answer)
+static marey_status put_audit_table(struct marey__report_writer *writer)
 {
     static const struct marey_column columns[] = {{.name = "fact", .type = MAREY_TYPE_TEXT},
                                                   {.name = "value", .type = MAREY_TYPE_TEXT}};
-    const marey_table *const audit = answer->report->tables[MAREY__SAMPLES_AUDIT];
+    const marey_table *const audit = writer->report->tables[MAREY__SAMPLES_AUDIT];
     for (size_t row = 0; row < marey_table_n_rows(audit); row++) {
         marey_table *facts MAREY__FINALLY(marey__table_end) = NULL;
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        MAREY_TRY(marey__lines_end(&writer->lines));
         MAREY_TRY(marey_table_create("audit", columns, MAREY__COUNT_OF(columns), &facts));
         put_facts(facts, audit, row);
         MAREY_TRY(marey_table_status(facts));
         const struct marey__text_view view = {
-            .table = facts, .options = answer->options->text, .n_rows = marey_table_n_rows(facts)};
-        MAREY_TRY(marey__text_draw(&view, answer->lines.out));
+            .table = facts, .options = writer->options->text, .n_rows = marey_table_n_rows(facts)};
+        MAREY_TRY(marey__text_draw(&view, writer->lines.out));
     }
     return MAREY_OK;
 }
 
 /* ---- sentences ---- */
 
-static marey_status put_totals(struct marey__answer *answer)
+static marey_status put_totals(struct marey__report_writer *writer)
 {
-    const marey_table *const totals = answer->report->tables[MAREY__SAMPLES_TOTALS];
-    struct marey__buf *const line = &answer->lines.line;
-    marey__buf_puts(line, marey__style(&answer->lines, BOLD));
+    const marey_table *const totals = writer->report->tables[MAREY__SAMPLES_TOTALS];
+    struct marey__buf *const line = &writer->lines.line;
+    marey__buf_puts(line, marey__style(&writer->lines, BOLD));
     marey__text_count_of(line, marey__cell_of(totals, 0, "samples").as.u64, "sample");
-    marey__buf_puts(line, marey__style(&answer->lines, PLAIN));
+    marey__buf_puts(line, marey__style(&writer->lines, PLAIN));
     marey__buf_puts(line, " of ");
     marey__text_count_of(line, marey__cell_of(totals, 0, "threads").as.u64, "thread");
     marey__buf_puts(line, " in ");
@@ -116,7 +116,7 @@ static marey_status put_totals(struct marey__answer *answer)
     marey__buf_puts(line, " over ");
     marey__text_duration(line, marey__cell_of(totals, 0, "seconds").as.f64 * 1e9, NULL);
     marey__buf_printf(line, ": %s", marey__cell_of(totals, 0, "what").as.text);
-    return marey__lines_end(&answer->lines);
+    return marey__lines_end(&writer->lines);
 }
 
 static void put_percent(struct marey__buf *line, const char *before, const marey_table *table,
@@ -165,10 +165,10 @@ static void put_audit(struct marey__buf *line, const marey_table *audit, size_t 
     put_distance(line, audit, row);
 }
 
-static marey_status put_audits(struct marey__answer *answer)
+static marey_status put_audits(struct marey__report_writer *writer)
 {
-    const marey_table *const audit = answer->report->tables[MAREY__SAMPLES_AUDIT];
-    struct marey__buf *const line = &answer->lines.line;
+    const marey_table *const audit = writer->report->tables[MAREY__SAMPLES_AUDIT];
+    struct marey__buf *const line = &writer->lines.line;
     const size_t n = marey_table_n_rows(audit);
     for (size_t row = 0; row < n; row++) {
         marey__buf_puts(line, "audit");
@@ -177,30 +177,30 @@ static marey_status put_audits(struct marey__answer *answer)
                               (long long)marey__cell_of(audit, row, "pid").as.i64);
         marey__buf_puts(line, ": ");
         put_audit(line, audit, row);
-        MAREY_TRY(marey__lines_end(&answer->lines));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
     return MAREY_OK;
 }
 
 /* ---- all lines ---- */
 
-marey_status marey__samples_text(struct marey__answer *answer)
+marey_status marey__samples_text(struct marey__report_writer *writer)
 {
-    const char *const wanted = answer->options->table;
+    const char *const wanted = writer->options->table;
     const struct marey__function_table *const how = wanted == NULL ? &shown[0]
                                                     : strcmp(wanted, "audit") == 0
                                                         ? &shown_audit
                                                         : marey__function_table_find(shown, wanted);
     if (how == NULL)
         return marey__fail(MAREY_EINVAL, "there is no table '%s' of samples to be drawn", wanted);
-    if (answer->options->is_short) {
-        marey__buf_printf(&answer->lines.line, "\n%sSamples%s  ",
-                          marey__style(&answer->lines, BOLD), marey__style(&answer->lines, PLAIN));
+    if (writer->options->is_short) {
+        marey__buf_printf(&writer->lines.line, "\n%sSamples%s  ",
+                          marey__style(&writer->lines, BOLD), marey__style(&writer->lines, PLAIN));
     }
-    MAREY_TRY(put_totals(answer));
-    MAREY_TRY(put_audits(answer));
-    MAREY_TRY(how == &shown_audit ? put_audit_table(answer) : put_table(answer, how));
+    MAREY_TRY(put_totals(writer));
+    MAREY_TRY(put_audits(writer));
+    MAREY_TRY(how == &shown_audit ? put_audit_table(writer) : put_table(writer, how));
     if (wanted == NULL)
-        MAREY_TRY(put_table(answer, &shown[1]));
-    return marey__lines_put_notes_apart(&answer->lines, answer->report->tables[MAREY__SAMPLES_NOTES]);
+        MAREY_TRY(put_table(writer, &shown[1]));
+    return marey__lines_put_notes_apart(&writer->lines, writer->report->tables[MAREY__SAMPLES_NOTES]);
 }

@@ -549,9 +549,9 @@ marey_status marey__scaling_chart_put(const marey_report *report, const char *ch
     return draw_named(&drawing, chart);
 }
 
-marey_status marey__scaling_svg(struct marey__answer *answer)
+marey_status marey__scaling_svg(struct marey__report_writer *writer)
 {
-    const char *const chart = answer->options->table != NULL ? answer->options->table : "speedup";
-    MAREY_TRY(marey__scaling_chart_put(answer->report, chart, true, &answer->lines.line));
-    return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
+    const char *const chart = writer->options->table != NULL ? writer->options->table : "speedup";
+    MAREY_TRY(marey__scaling_chart_put(writer->report, chart, true, &writer->lines.line));
+    return marey__buf_to_stream(&writer->lines.line, writer->lines.out);
 }

@@ -158,7 +158,7 @@ static bool is_worth_a_row(const marey_table *from, size_t row, const struct dra
 }
 
 /* The default value: one node, measured by epochs, time 0. */
-static bool is_usual(const marey_table *from, const struct drawn *column, size_t row)
+static bool is_default(const marey_table *from, const struct drawn *column, size_t row)
 {
     if (strcmp(column->from, "nodes") == 0)
         return marey__scaling_number(from, row, "nodes") <= 1;
@@ -172,7 +172,7 @@ static bool is_worth_a_column(const marey_table *from, const struct drawn *colum
     if (width != 0 && width < column->room)
         return false;
     for (size_t row = 0; row < marey_table_n_rows(from); row++)
-        if (!is_empty(from, row, column) && !is_usual(from, column, row))
+        if (!is_empty(from, row, column) && !is_default(from, column, row))
             return true;
     return false;
 }
@@ -267,14 +267,14 @@ static marey_status make_view(const marey_report *report, size_t section, uint32
 
 /* ---- all formats ---- */
 
-static const struct marey__scaling_list *list_of(const struct marey__answer *answer)
+static const struct marey__scaling_list *list_of(const struct marey__report_writer *writer)
 {
-    return answer->report->data;
+    return writer->report->data;
 }
 
-static const marey_table *notes_of(const struct marey__answer *answer)
+static const marey_table *notes_of(const struct marey__report_writer *writer)
 {
-    return answer->report->tables[MAREY__SCALING_NOTES];
+    return writer->report->tables[MAREY__SCALING_NOTES];
 }
 
 /* The tables of single runs come last, and are not in text and Markdown. */
@@ -283,102 +283,102 @@ enum { N_SECTIONS = MAREY__COUNT_OF(sections), N_TEXT_SECTIONS = N_SECTIONS - 1 
 typedef void put_string(struct marey__buf *line, const char *text, size_t len);
 
 /* The summary of a series, escaped by `put`. */
-static void put_summary(struct marey__answer *answer, size_t series, put_string *put)
+static void put_summary(struct marey__report_writer *writer, size_t series, put_string *put)
 {
     struct marey__buf summary = {0};
-    marey__scaling_summary(&summary, answer->report, series);
-    put(&answer->lines.line, summary.data, summary.failed ? 0 : summary.len);
-    marey__buf_end(&summary, &answer->lines.line);
+    marey__scaling_summary(&summary, writer->report, series);
+    put(&writer->lines.line, summary.data, summary.failed ? 0 : summary.len);
+    marey__buf_end(&summary, &writer->lines.line);
 }
 
-static void put_note(struct marey__answer *answer, size_t row, put_string *put)
+static void put_note(struct marey__report_writer *writer, size_t row, put_string *put)
 {
-    const struct marey_cell text = marey_table_cell(notes_of(answer), row, 0);
-    put(&answer->lines.line, text.as.text, text.len);
+    const struct marey_cell text = marey_table_cell(notes_of(writer), row, 0);
+    put(&writer->lines.line, text.as.text, text.len);
 }
 
 /* One section's table with its heading; empty tables are omitted. */
-typedef marey_status put_table(struct marey__answer *answer, const char *heading,
+typedef marey_status put_table(struct marey__report_writer *writer, const char *heading,
                                const marey_table *table);
 
-static marey_status put_tables(struct marey__answer *answer, size_t n_sections, uint32_t width,
+static marey_status put_tables(struct marey__report_writer *writer, size_t n_sections, uint32_t width,
                                put_table *put)
 {
     for (size_t section = 0; section < n_sections; section++) {
         marey_table *table MAREY__FINALLY(marey__table_end) = NULL;
-        MAREY_TRY(make_view(answer->report, section, width, &table));
+        MAREY_TRY(make_view(writer->report, section, width, &table));
         if (table != NULL && marey_table_n_rows(table) != 0)
-            MAREY_TRY(put(answer, sections[section].heading, table));
+            MAREY_TRY(put(writer, sections[section].heading, table));
     }
     return MAREY_OK;
 }
 
 /* ---- text ---- */
 
-static marey_status put_text_table(struct marey__answer *answer, const char *heading,
+static marey_status put_text_table(struct marey__report_writer *writer, const char *heading,
                                    const marey_table *table)
 {
     const struct marey__text_view view = {
-        .table = table, .options = answer->options->text, .n_rows = marey_table_n_rows(table)};
-    marey__buf_printf(&answer->lines.line, "\n%s%s%s", marey__style(&answer->lines, DIM), heading,
-                      marey__style(&answer->lines, PLAIN));
-    MAREY_TRY(marey__lines_end(&answer->lines));
-    return marey__text_draw(&view, answer->lines.out);
+        .table = table, .options = writer->options->text, .n_rows = marey_table_n_rows(table)};
+    marey__buf_printf(&writer->lines.line, "\n%s%s%s", marey__style(&writer->lines, DIM), heading,
+                      marey__style(&writer->lines, PLAIN));
+    MAREY_TRY(marey__lines_end(&writer->lines));
+    return marey__text_draw(&view, writer->lines.out);
 }
 
-marey_status marey__scaling_text(struct marey__answer *answer)
+marey_status marey__scaling_text(struct marey__report_writer *writer)
 {
-    for (size_t s = 0; s < list_of(answer)->n; s++) {
-        marey__buf_puts(&answer->lines.line, marey__style(&answer->lines, BOLD));
-        marey__scaling_summary(&answer->lines.line, answer->report, s);
-        marey__buf_puts(&answer->lines.line, marey__style(&answer->lines, PLAIN));
-        MAREY_TRY(marey__lines_end(&answer->lines));
+    for (size_t s = 0; s < list_of(writer)->n; s++) {
+        marey__buf_puts(&writer->lines.line, marey__style(&writer->lines, BOLD));
+        marey__scaling_summary(&writer->lines.line, writer->report, s);
+        marey__buf_puts(&writer->lines.line, marey__style(&writer->lines, PLAIN));
+        MAREY_TRY(marey__lines_end(&writer->lines));
     }
-    MAREY_TRY(put_tables(answer, N_TEXT_SECTIONS, answer->options->text.width, put_text_table));
-    return marey__lines_put_notes_apart(&answer->lines, notes_of(answer));
+    MAREY_TRY(put_tables(writer, N_TEXT_SECTIONS, writer->options->text.width, put_text_table));
+    return marey__lines_put_notes_apart(&writer->lines, notes_of(writer));
 }
 
 /* ---- Markdown ---- */
 
-static marey_status put_markdown_table(struct marey__answer *answer, const char *heading,
+static marey_status put_markdown_table(struct marey__report_writer *writer, const char *heading,
                                        const marey_table *table)
 {
-    marey__buf_printf(&answer->lines.line, "\n### %s\n\n", heading);
-    marey__markdown_table(&answer->lines.line, table, 0, NULL);
-    return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
+    marey__buf_printf(&writer->lines.line, "\n### %s\n\n", heading);
+    marey__markdown_table(&writer->lines.line, table, 0, NULL);
+    return marey__buf_to_stream(&writer->lines.line, writer->lines.out);
 }
 
-marey_status marey__scaling_markdown(struct marey__answer *answer)
+marey_status marey__scaling_markdown(struct marey__report_writer *writer)
 {
-    for (size_t s = 0; s < list_of(answer)->n; s++) {
-        marey__buf_puts(&answer->lines.line, s == 0 ? "**" : "\n**");
-        put_summary(answer, s, marey__markdown_put);
-        marey__buf_puts(&answer->lines.line, "**\n");
+    for (size_t s = 0; s < list_of(writer)->n; s++) {
+        marey__buf_puts(&writer->lines.line, s == 0 ? "**" : "\n**");
+        put_summary(writer, s, marey__markdown_put);
+        marey__buf_puts(&writer->lines.line, "**\n");
     }
-    MAREY_TRY(put_tables(answer, N_TEXT_SECTIONS, 0, put_markdown_table));
-    for (size_t row = 0; row < marey_table_n_rows(notes_of(answer)); row++) {
-        marey__buf_puts(&answer->lines.line, row == 0 ? "\n- note: " : "- note: ");
-        put_note(answer, row, marey__markdown_put);
-        marey__buf_puts(&answer->lines.line, "\n");
+    MAREY_TRY(put_tables(writer, N_TEXT_SECTIONS, 0, put_markdown_table));
+    for (size_t row = 0; row < marey_table_n_rows(notes_of(writer)); row++) {
+        marey__buf_puts(&writer->lines.line, row == 0 ? "\n- note: " : "- note: ");
+        put_note(writer, row, marey__markdown_put);
+        marey__buf_puts(&writer->lines.line, "\n");
     }
-    return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
+    return marey__buf_to_stream(&writer->lines.line, writer->lines.out);
 }
 
 /* ---- JSON ---- */
 
-marey_status marey__scaling_json(struct marey__answer *answer)
+marey_status marey__scaling_json(struct marey__report_writer *writer)
 {
-    struct marey__buf *line = &answer->lines.line;
+    struct marey__buf *line = &writer->lines.line;
     marey__buf_puts(line, "{\n  \"summary\": [");
-    for (size_t s = 0; s < list_of(answer)->n; s++) {
+    for (size_t s = 0; s < list_of(writer)->n; s++) {
         marey__buf_puts(line, s == 0 ? "\n    " : ",\n    ");
-        put_summary(answer, s, marey__json_put);
+        put_summary(writer, s, marey__json_put);
     }
-    marey__buf_puts(line, list_of(answer)->n == 0 ? "],\n" : "\n  ],\n");
+    marey__buf_puts(line, list_of(writer)->n == 0 ? "],\n" : "\n  ],\n");
     for (size_t t = 0; t < MAREY__SCALING_NOTES; t++)
-        MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->lines.out));
-    marey__json_last_texts(line, notes_of(answer));
-    return marey__buf_to_stream(line, answer->lines.out);
+        MAREY_TRY(marey__json_named_rows(line, writer->report->tables[t], writer->lines.out));
+    marey__json_last_texts(line, notes_of(writer));
+    return marey__buf_to_stream(line, writer->lines.out);
 }
 
 /* ---- the page ---- */
@@ -427,33 +427,33 @@ static marey_status put_charts(struct marey__buf *html, const marey_report *repo
     return MAREY_OK;
 }
 
-static marey_status put_html_table(struct marey__answer *answer, const char *heading,
+static marey_status put_html_table(struct marey__report_writer *writer, const char *heading,
                                    const marey_table *table)
 {
-    marey__buf_printf(&answer->lines.line, "<h2>%s</h2>\n", heading);
-    marey__html_table(&answer->lines.line, table, 0);
+    marey__buf_printf(&writer->lines.line, "<h2>%s</h2>\n", heading);
+    marey__html_table(&writer->lines.line, table, 0);
     return MAREY_OK;
 }
 
-marey_status marey__scaling_html(struct marey__answer *answer)
+marey_status marey__scaling_html(struct marey__report_writer *writer)
 {
-    struct marey__buf *html = &answer->lines.line;
-    const size_t n_notes = marey_table_n_rows(notes_of(answer));
+    struct marey__buf *html = &writer->lines.line;
+    const size_t n_notes = marey_table_n_rows(notes_of(writer));
     put_head(html);
-    for (size_t s = 0; s < list_of(answer)->n; s++) {
+    for (size_t s = 0; s < list_of(writer)->n; s++) {
         marey__buf_puts(html, "<p>");
-        put_summary(answer, s, marey__xml_put);
+        put_summary(writer, s, marey__xml_put);
         marey__buf_puts(html, "</p>\n");
     }
-    MAREY_TRY(put_charts(html, answer->report));
-    MAREY_TRY(put_tables(answer, N_SECTIONS, 0, put_html_table));
+    MAREY_TRY(put_charts(html, writer->report));
+    MAREY_TRY(put_tables(writer, N_SECTIONS, 0, put_html_table));
     marey__buf_puts(html, n_notes != 0 ? "<h2>notes</h2>\n<ul>\n" : "");
     for (size_t row = 0; row < n_notes; row++) {
         marey__buf_puts(html, "<li>");
-        put_note(answer, row, marey__xml_put);
+        put_note(writer, row, marey__xml_put);
         marey__buf_puts(html, "</li>\n");
     }
     marey__buf_puts(html, n_notes != 0 ? "</ul>\n" : "");
     marey__buf_puts(html, "</body></html>\n");
-    return marey__buf_to_stream(html, answer->lines.out);
+    return marey__buf_to_stream(html, writer->lines.out);
 }

@@ -127,7 +127,7 @@ struct marey__iteration_row {
 struct marey__outlier_row {
     uint32_t process;
     uint32_t name; /* the range that was longer than typical; MAREY__NO_NAME: none */
-    uint64_t number, ns, usual_ns, extra_ns;
+    uint64_t number, ns, typical_ns, extra_ns;
 };
 
 struct marey__epoch_row {
@@ -423,7 +423,7 @@ MAREY__SUMMARY_TABLES(MAREY__DECLARE_FILL)
  * and half again above the expected count.
  */
 const struct marey__iteration_row *
-marey__find_straggler(const struct marey__iteration_merge *iterations);
+marey__iteration_straggler(const struct marey__iteration_merge *iterations);
 
 /* ==== gpu_tables ==== */
 

@@ -190,7 +190,7 @@ static bool add_outliers(struct marey__iteration_merge *it, const struct marey__
             .name = longer != NULL ? names[longer->name] : MAREY__NO_NAME,
             .number = iteration->span.number,
             .ns = iteration->ns,
-            .usual_ns = typical.p50_ns,
+            .typical_ns = typical.p50_ns,
             .extra_ns = longer != NULL ? extra_of(&typical, longer) : iteration->ns - typical.p50_ns,
         };
     }
@@ -340,7 +340,7 @@ static size_t count_compared(const struct marey__iteration_merge *it, size_t fir
     return n;
 }
 
-const struct marey__iteration_row *marey__find_straggler(const struct marey__iteration_merge *it)
+const struct marey__iteration_row *marey__iteration_straggler(const struct marey__iteration_merge *it)
 {
     const struct marey__iteration_row *found = NULL;
     size_t n_ranks = 0;

@@ -235,7 +235,7 @@ void marey__fill_outliers(marey_table *table, const struct marey__making *m)
     for (size_t i = 0; i < it->n_outliers; i++) {
         const struct marey__outlier_row *row = &it->outliers[i];
         MAREY__PUT_ROW(table, PROCESS_OF(process_of(m, row->process)), U64(row->number),
-                       U64(row->ns), U64(row->usual_ns),
+                       U64(row->ns), U64(row->typical_ns),
                        KNOWN(row->name != MAREY__NO_NAME, NAMED(m, row->name)), U64(row->extra_ns));
     }
 }

@@ -96,12 +96,12 @@ static void put_cost(struct marey__buf *buf, const struct marey_cost *cost)
     marey__buf_printf(buf, "    \"share\": %.*s\n  }\n}\n", (int)(end - share), share);
 }
 
-marey_status marey__summary_json(struct marey__answer *answer)
+marey_status marey__summary_json(struct marey__report_writer *writer)
 {
-    const marey_report *const report = answer->report;
-    const struct marey_write_options *const options = answer->options;
-    struct marey__buf *const buf = &answer->lines.line;
-    FILE *const out = answer->lines.out;
+    const marey_report *const report = writer->report;
+    const struct marey_write_options *const options = writer->options;
+    struct marey__buf *const buf = &writer->lines.line;
+    FILE *const out = writer->lines.out;
     marey__buf_puts(buf, "{\n");
     if (options->lead != NULL)
         MAREY_TRY(put_section(options->lead, buf, out));

@@ -114,7 +114,7 @@ static const struct marey_column epochs[] = {
 static const struct marey_column phases[] = {PHASE("of run")};
 static const struct marey_column steady_phases[] = {PHASE("of steady")};
 static const struct marey_column outliers[] = {
-    PROCESS,        WHOLE("iteration"),  NS("duration_ns", "duration"), NS("usual_ns", "usual"),
+    PROCESS,        WHOLE("iteration"),  NS("duration_ns", "duration"), NS("usual_ns", "typical"),
     TEXT("longer"), NS("extra_ns", "by")};
 static const struct marey_column steady[] = {NAME, NS("self_ns", "self"),
                                              SHARE("share", "of steady")};
@@ -344,7 +344,7 @@ static marey_status fill(marey_report *report, const struct marey__request *requ
     report->data = summary;
     MAREY_TRY(marey__merge_finish(merge));
     const struct marey__iteration_merge *const steps = &merge->iterations;
-    const struct marey__iteration_row *const straggler = marey__find_straggler(steps);
+    const struct marey__iteration_row *const straggler = marey__iteration_straggler(steps);
     summary->straggler = straggler != NULL ? (int32_t)(straggler - steps->rows) : -1;
     summary->n_threads = merge->n_threads;
     note_source(summary, merge);

@@ -12,17 +12,17 @@
 /* Limit on listed open ranges; the rest is a count. */
 enum { MAX_OPEN = 10, COMMAND_WIDTH = 60 };
 
-static marey_table *table_of(const struct marey__answer *text, enum marey__summary_table table)
+static marey_table *table_of(const struct marey__report_writer *text, enum marey__summary_table table)
 {
     return text->report->tables[table];
 }
 
-static const char *style(const struct marey__answer *text, const char *code)
+static const char *style(const struct marey__report_writer *text, const char *code)
 {
     return marey__style(&text->lines, code);
 }
 
-static marey_status end_line(struct marey__answer *text)
+static marey_status end_line(struct marey__report_writer *text)
 {
     return marey__lines_end(&text->lines);
 }
@@ -56,7 +56,7 @@ static size_t count_ends(const marey_table *processes, const char *end)
     return n;
 }
 
-static void put_command(struct marey__answer *text, const marey_table *processes)
+static void put_command(struct marey__report_writer *text, const marey_table *processes)
 {
     if (marey_table_n_rows(processes) == 0)
         return;
@@ -85,7 +85,7 @@ static void put_ends(struct marey__buf *line, const marey_table *processes)
     }
 }
 
-static marey_status put_headline(struct marey__answer *text)
+static marey_status put_headline(struct marey__report_writer *text)
 {
     const marey_table *processes = table_of(text, MAREY__TABLE_PROCESSES);
     const marey_report *const report = text->report;
@@ -155,7 +155,7 @@ size_t marey__summary_choose(const marey_report *report, const char *list, marey
 
 /* ---- tables ---- */
 
-static marey_status put_table(struct marey__answer *text, const marey_table *table, bool has_title,
+static marey_status put_table(struct marey__report_writer *text, const marey_table *table, bool has_title,
                               uint32_t limit)
 {
     static const char *const one_process[] = {"processes", "rank_min_ns", "rank_max_ns", "max_rank",
@@ -193,7 +193,7 @@ static marey_status put_table(struct marey__answer *text, const marey_table *tab
 }
 
 /* Many ranks: typical values and outliers; every row with --all. */
-static marey_status put_exceptions(struct marey__answer *text)
+static marey_status put_exceptions(struct marey__report_writer *text)
 {
     static const enum marey__summary_table tables[] = {
         MAREY__TABLE_RANK_SPREAD, MAREY__TABLE_RANK_TIMES, MAREY__TABLE_RANK_OUTLIERS,
@@ -209,7 +209,7 @@ static marey_status put_exceptions(struct marey__answer *text)
     return MAREY_OK;
 }
 
-static marey_status put_tables(struct marey__answer *text)
+static marey_status put_tables(struct marey__report_writer *text)
 {
     marey_table *tables[MAREY__N_TABLES + 1];
     const uint32_t limit = text->options->limit;
@@ -226,7 +226,7 @@ static marey_status put_tables(struct marey__answer *text)
 }
 
 /* A section from another report; NULL: none. */
-static marey_status put_section(struct marey__answer *text, const marey_report *section)
+static marey_status put_section(struct marey__report_writer *text, const marey_report *section)
 {
     const struct marey_write_options wants = {.text = text->options->text,
                                               .limit = text->options->limit};
@@ -235,7 +235,7 @@ static marey_status put_section(struct marey__answer *text, const marey_report *
 
 /* ---- below the tables ---- */
 
-static marey_status put_open(struct marey__answer *text)
+static marey_status put_open(struct marey__report_writer *text)
 {
     const marey_table *open = table_of(text, MAREY__TABLE_OPEN);
     const size_t n = marey_table_n_rows(open),
@@ -271,7 +271,7 @@ static marey_status put_open(struct marey__answer *text)
     return MAREY_OK;
 }
 
-static marey_status put_loss(struct marey__answer *text)
+static marey_status put_loss(struct marey__report_writer *text)
 {
     const struct marey_cost *cost = &text->report->cost;
     struct marey__buf *line = &text->lines.line;
@@ -307,7 +307,7 @@ static marey_status put_loss(struct marey__answer *text)
     return end_line(text);
 }
 
-static marey_status put_cost(struct marey__answer *text)
+static marey_status put_cost(struct marey__report_writer *text)
 {
     struct marey__buf *line = &text->lines.line;
     if (marey__summary_of(text->report)->source[0] != '\0' && text->report->cost.events != 0)
@@ -319,7 +319,7 @@ static marey_status put_cost(struct marey__answer *text)
 }
 
 /* A site may be known without a range of it. */
-static bool has_range(const struct marey__answer *text, const char *name)
+static bool has_range(const struct marey__report_writer *text, const char *name)
 {
     const marey_table *ranges = table_of(text, MAREY__TABLE_RANGES);
     for (size_t row = 0; row < marey_table_n_rows(ranges); row++)
@@ -329,7 +329,7 @@ static bool has_range(const struct marey__answer *text, const char *name)
 }
 
 /* Whether 'marey breakdown' shows more: GPU activity, or communication. */
-static bool has_breakdown(const struct marey__answer *text)
+static bool has_breakdown(const struct marey__report_writer *text)
 {
     const marey_table *sites = table_of(text, MAREY__TABLE_SITES);
     const size_t category = (size_t)marey_table_find(sites, "category");
@@ -342,7 +342,7 @@ static bool has_breakdown(const struct marey__answer *text)
     return false;
 }
 
-static marey_status put_next(struct marey__answer *text)
+static marey_status put_next(struct marey__report_writer *text)
 {
     if (!has_breakdown(text))
         return MAREY_OK;
@@ -351,7 +351,7 @@ static marey_status put_next(struct marey__answer *text)
     return end_line(text);
 }
 
-marey_status marey__summary_text(struct marey__answer *text)
+marey_status marey__summary_text(struct marey__report_writer *text)
 {
     const bool has_tables = text->options->table != NULL || text->options->section == NULL;
     if (text->options->lead != NULL) {

@@ -100,17 +100,17 @@ const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
         .n_ended = walk->iterations.n_ended,
     };
     m.next = &m.nodes[m.top->node].next_inside;
-    bool is_usual = true;
+    bool is_fast = true;
     while (word < stop) {
         const uint64_t w = *word, ns = MAREY__MAX(marey_batch_ns(&times, w), m.last_ns);
         const uint32_t kind = marey_word_kind(w);
         if (kind == MAREY_KIND_BEGIN)
-            is_usual = begin(&m, marey_word_id(w), ns);
+            is_fast = begin(&m, marey_word_id(w), ns);
         else if (kind == MAREY_KIND_END)
-            is_usual = end(&m, marey_word_id(w), ns);
+            is_fast = end(&m, marey_word_id(w), ns);
         else
             break;
-        if (MAREY_UNLIKELY(!is_usual))
+        if (MAREY_UNLIKELY(!is_fast))
             break;
         m.last_ns = ns;
         word++;

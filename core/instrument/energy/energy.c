@@ -90,31 +90,31 @@ static void order_add(struct marey__energy_order *order, const struct marey__ene
 
 /* ---- into the recording ---- */
 
-/* Whether this thread may still write; if so, be_silent() must follow. */
-static bool may_speak(void)
+/* Whether this thread may still write; if so, end_write() must follow. */
+static bool begin_write(void)
 {
     if (my_session == NULL)
         return true; /* a test's thread has no session */
-    pthread_mutex_lock(&my_session->voice);
+    pthread_mutex_lock(&my_session->write_lock);
     if (my_session->state == MAREY__SESSION_RUNNING)
         return true;
-    pthread_mutex_unlock(&my_session->voice);
+    pthread_mutex_unlock(&my_session->write_lock);
     return false;
 }
 
-static void be_silent(void)
+static void end_write(void)
 {
     if (my_session != NULL)
-        pthread_mutex_unlock(&my_session->voice);
+        pthread_mutex_unlock(&my_session->write_lock);
 }
 
 void marey__energy_put_at(uint64_t tick, marey_id site, double value)
 {
     const struct marey__energy_entry entry = {tick, site, value};
-    if (my_session == NULL || !may_speak())
+    if (my_session == NULL || !begin_write())
         return; /* a test's thread has no recording */
     order_add(&my_session->order, &entry);
-    be_silent();
+    end_write();
 }
 
 void marey__energy_put(marey_id site, double value)
@@ -128,19 +128,19 @@ void marey__energy_write(struct marey__energy_session *s, bool all)
     for (size_t i = 0; i < s->n_gpus && !all; i++)
         if (s->gpus[i].ring.is_used && !s->gpus[i].is_lost)
             until = MAREY__MIN(until, s->gpus[i].ring.seen_tick);
-    if (!may_speak())
+    if (!begin_write())
         return;
     order_write(&s->order, until);
-    be_silent();
+    end_write();
 }
 
 void marey__energy_put_text(const char *key, struct marey__buf *text)
 {
     marey__buf_put(text, "", 1);
-    if (!text->failed && may_speak()) {
+    if (!text->failed && begin_write()) {
         if (marey_enabled())
             marey__record_text(key, text->data);
-        be_silent();
+        end_write();
     }
     marey__buf_fini(text);
 }
@@ -227,7 +227,7 @@ static void session_free(struct marey__energy_session *s)
 {
     MAREY__FREE_ALL(s->nodes, s->devices, s->gpus, s->order.entries);
     pthread_mutex_destroy(&s->calls);
-    pthread_mutex_destroy(&s->voice);
+    pthread_mutex_destroy(&s->write_lock);
     marey__free(s);
 }
 
@@ -239,11 +239,11 @@ static void *energy_main(void *arg)
     if (wait_to_begin(s) && wait_for_turn(s) && open_recording(s))
         measure(s);
     marey__energy_lock_release(&s->lock);
-    pthread_mutex_lock(&s->voice);
+    pthread_mutex_lock(&s->write_lock);
     const bool is_alone = s->state == MAREY__SESSION_ABANDONED;
     __atomic_store_n(&s->state, is_alone ? MAREY__SESSION_ABANDONED : MAREY__SESSION_ENDED,
                      __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&s->voice);
+    pthread_mutex_unlock(&s->write_lock);
     if (is_alone)
         session_free(s);
     else
@@ -265,7 +265,7 @@ static struct marey__energy_session *session_start(const struct marey__settings 
         s->local_rank = local_rank;
         s->lock.file.fd = -1;
         pthread_mutex_init(&s->calls, NULL);
-        pthread_mutex_init(&s->voice, NULL);
+        pthread_mutex_init(&s->write_lock, NULL);
         error = marey__thread_create(&s->thread, STACK_BYTES, energy_main, s);
     }
     if (error == 0)
@@ -286,11 +286,11 @@ static void session_stop(struct marey__energy_session *s)
            marey__energy_now_ns() < deadline)
         wait_until(&s->state, MAREY__SESSION_RUNNING, deadline);
     const pthread_t thread = s->thread;
-    pthread_mutex_lock(&s->voice);
+    pthread_mutex_lock(&s->write_lock);
     const bool has_ended = s->state == MAREY__SESSION_ENDED;
     if (!has_ended)
         s->state = MAREY__SESSION_ABANDONED; /* now owned by the thread */
-    pthread_mutex_unlock(&s->voice);
+    pthread_mutex_unlock(&s->write_lock);
     if (has_ended) {
         pthread_join(thread, NULL);
         session_free(s);

@@ -169,18 +169,18 @@ void marey__energy_gpu_power(struct marey__energy_gpu *gpu, uint64_t now_ns)
     marey__energy_gpu_take_power(gpu, watts, marey__clock_ticks(), now_ns);
 }
 
-static void warn_count(const struct marey__energy_gpu *gpu, enum marey__count_news news,
+static void warn_count(const struct marey__energy_gpu *gpu, enum marey__counter_event event,
                        bool was_stuck)
 {
-    if (news == MAREY__COUNT_RESET)
+    if (event == MAREY__COUNT_RESET)
         marey__energy_warn("the energy counter of %s began again, as when the driver is loaded "
                            "anew: the energy between the two readings is taken from power",
                            gpu->label);
-    else if (news == MAREY__COUNT_STUCK && !was_stuck)
+    else if (event == MAREY__COUNT_STUCK && !was_stuck)
         marey__energy_warn("the energy counter of %s does not move: until it does, its energy is "
                            "summed up from power",
                            gpu->label);
-    else if (news == MAREY__COUNT_WRAPPED)
+    else if (event == MAREY__COUNT_WRAPPED)
         marey__energy_warn("the energy counter of %s wrapped at 2^32 mJ, which is accounted for",
                            gpu->label);
 }
@@ -210,9 +210,9 @@ void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns)
     gpu->n_counts++;
     gpu->count.most_j = 2 * gpu->count.expected_j + 1000;
     const bool was_stuck = gpu->count.is_stuck;
-    const enum marey__count_news news = marey__count_take(&gpu->count, millijoule);
-    warn_count(gpu, news, was_stuck);
-    if (news != MAREY__COUNT_STUCK)
+    const enum marey__counter_event event = marey__count_take(&gpu->count, millijoule);
+    warn_count(gpu, event, was_stuck);
+    if (event != MAREY__COUNT_STUCK)
         put_at(gpu, MAREY__READ_ENERGY, middle, gpu->count.joules);
 }
 

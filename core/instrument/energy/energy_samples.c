@@ -88,7 +88,7 @@ static bool is_off(const struct look *look, unsigned long long newest_us)
 
 /* ---- the first look ---- */
 
-static uint64_t usual_distance_us(const struct look *look)
+static uint64_t typical_distance_us(const struct look *look)
 {
     struct marey__nvml_sample distances[MOST_SAMPLES];
     for (unsigned i = 0; i + 1 < look->n; i++)
@@ -119,7 +119,7 @@ void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz)
     if (look.n < 2)
         return;
     const unsigned long long newest_us = look.samples[look.n - 1].stamp_us;
-    ring->period_us = usual_distance_us(&look);
+    ring->period_us = typical_distance_us(&look);
     ring->span_us = MAREY__MIN(newest_us - look.samples[0].stamp_us, ring->period_us * (look.n - 1));
     ring->step_us = SECOND_US / (hz != 0 ? hz : MOST_HZ);
     /* Samples already in the buffer are from before. */

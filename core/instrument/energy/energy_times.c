@@ -188,7 +188,7 @@ static void describe_node(struct marey__energy_session *s)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
     marey__node_gpus_put(&text, s->nodes, s->n_nodes);
     marey__energy_put_text(MAREY__KEY_GPUS, &text);
-    if (s->settings.role != NULL || marey__visible_is_doubtful(visible, order, s->nodes, s->n_nodes))
+    if (s->settings.role != NULL || marey__visible_is_ambiguous(visible, order, s->nodes, s->n_nodes))
         return;
     const size_t n = marey__visible_choose(visible, s->nodes, s->n_nodes, devices);
     marey__visible_put(&text, s->nodes, devices, n);
@@ -294,7 +294,7 @@ static void add_gpu(struct marey__energy_session *s, const struct marey__visible
 static void add_visible(struct marey__energy_session *s, const char *visible)
 {
     struct marey__visible_device devices[MAREY__MAX_GPUS];
-    if (marey__visible_is_doubtful(visible, getenv("CUDA_DEVICE_ORDER"), s->nodes, s->n_nodes) &&
+    if (marey__visible_is_ambiguous(visible, getenv("CUDA_DEVICE_ORDER"), s->nodes, s->n_nodes) &&
         visible != NULL) {
         marey__energy_warn(
             "CUDA_VISIBLE_DEVICES=%s may mean other GPUs than NVML's numbers, as there "

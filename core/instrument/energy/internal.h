@@ -7,7 +7,7 @@
  *   energy_gpu.c      one GPU: power, energy, clocks        energy_samples.c  the driver's samples of power and load
  *   energy_count.c    an energy counter that may wrap, restart or stop moving
  *   powercap.c        the kernel's RAPL counters            nvml.c            NVIDIA's library, opened at run time
- *   visible.c         which GPUs CUDA_VISIBLE_DEVICES names
+ *   visible_devices.c which GPUs CUDA_VISIBLE_DEVICES names
  *
  * Input: counters of the machine. Output: counter records on a separate lane. Does not know ranges, epochs or joules
  * per step: analyze/energy joins them. The thread does everything that may be slow; the program waits for it only at
@@ -155,7 +155,7 @@ MAREY_PRIVATE_API const char *marey__nvml_words(const struct marey__nvml *nvml, 
 /* `type` is NVML's type of the value. */
 double marey__nvml_number(int type, const union marey__nvml_value *value);
 
-/* ---- visible.c ---- */
+/* ---- visible_devices.c ---- */
 
 enum { MAREY__UUID_MAX = 96, MAREY__MODEL_MAX = 96, MAREY__MAX_SLICES = 8, MAREY__MAX_GPUS = 256 };
 
@@ -179,7 +179,7 @@ MAREY_PRIVATE_API size_t marey__visible_choose(const char *text, const struct ma
 /*
  * Whether numbers (or no `text`) may mean other GPUs than NVML's: CUDA puts the fastest first unless `order` is PCI_BUS_ID.
  */
-MAREY_PRIVATE_API bool marey__visible_is_doubtful(const char *text, const char *order,
+MAREY_PRIVATE_API bool marey__visible_is_ambiguous(const char *text, const char *order,
                                                   const struct marey__node_gpu *gpus, size_t n_gpus);
 /* Appends comma-separated UUIDs of devices. */
 MAREY_PRIVATE_API void marey__visible_put(struct marey__buf *out, const struct marey__node_gpu *gpus,
@@ -192,7 +192,7 @@ MAREY_PRIVATE_API size_t marey__node_gpus_parse(const char *text, struct marey__
 
 /* ---- energy_count.c ---- */
 
-enum marey__count_news {
+enum marey__counter_event {
     MAREY__COUNT_FINE,
     MAREY__COUNT_WRAPPED,
     MAREY__COUNT_RESET, /* it restarted: the energy before is taken from the expectation */
@@ -212,7 +212,7 @@ struct marey__count {
 /* Begins a reading at `now_ns`. Returns the seconds since the last one, in which at least `watts` are expected. */
 double marey__count_begin(struct marey__count *count, uint64_t now_ns, double watts);
 /* Adds a reading; `expected_j`, `still_s` and `most_j` must be up to date. */
-enum marey__count_news marey__count_take(struct marey__count *count, uint64_t value);
+enum marey__counter_event marey__count_take(struct marey__count *count, uint64_t value);
 
 /* ---- energy_gpu.c and energy_samples.c ---- */
 
@@ -399,12 +399,12 @@ struct marey__energy_session {
     struct marey__settings settings;
     uint64_t power_hz; /* from the options; 0: default */
     int local_rank;
-    uint32_t state;  /* enum session_state, a futex; changes under `voice` */
+    uint32_t state;  /* enum session_state, a futex; changes under `write_lock` */
     bool should_end; /* set before the bell rings */
     bool is_opening; /* NVML is being opened, which takes longer than a reading. Relaxed */
     bool is_stuck;   /* a fork has waited for it in vain; the forking thread holds energy.lock */
     pthread_mutex_t calls; /* held by the thread during foreign code; a fork waits for it */
-    pthread_mutex_t voice; /* held while writing into the recording */
+    pthread_mutex_t write_lock; /* held while writing into the recording */
     /* The rest is used only by the thread. */
     struct marey__energy_lock lock;
     size_t lock_at; /* position up to which its lines are read */

@@ -150,16 +150,16 @@ void marey__zone_read(struct marey__zone *zone, uint64_t now_ns)
     const double before_j = zone->count.joules;
     const bool was_stuck = zone->count.is_stuck;
     zone->count.most_j = most_watts * seconds;
-    const enum marey__count_news news = marey__count_take(&zone->count, value);
-    if (news == MAREY__COUNT_STUCK && !was_stuck)
+    const enum marey__counter_event event = marey__count_take(&zone->count, value);
+    if (event == MAREY__COUNT_STUCK && !was_stuck)
         marey__energy_warn("the energy counter of %s does not move: its energy is not known",
                            zone->device);
-    else if (news == MAREY__COUNT_RESET)
+    else if (event == MAREY__COUNT_RESET)
         marey__energy_warn(
             "the energy counter of %s began again: the energy between the two readings "
             "is not known",
             zone->device);
-    if (news == MAREY__COUNT_STUCK)
+    if (event == MAREY__COUNT_STUCK)
         return;
     marey__energy_put(zone->energy_site, zone->count.joules);
     if (seconds > 0)

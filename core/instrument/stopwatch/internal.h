@@ -39,18 +39,18 @@ struct marey__stopwatch_sum {
 };
 
 enum marey__stopwatch_mode {
-    MAREY__WATCH_CLOCK = 1u << 0,     /* ticks are nanoseconds of CLOCK_MONOTONIC */
-    MAREY__WATCH_WARMUP = 1u << 1,    /* nothing is added to sums */
-    MAREY__WATCH_STRADDLES = 1u << 2, /* started in a warm-up that ended meanwhile */
-    MAREY__WATCH_SYNC = 1u << 3,      /* wait for the GPU first */
-    MAREY__WATCH_EVENTS = 1u << 4,    /* the GPU records the time */
-    MAREY__WATCH_USAGE = 1u << 5,     /* usage is measured too */
-    MAREY__WATCH_STALE = 1u << 6,     /* from before a reset: the owner resets it */
-    MAREY__WATCH_TAKEN = 1u << 7,     /* another thread stopped it; still in its thread's chain */
-    MAREY__WATCH_OVERLAPS = 1u << 8,  /* it started inside one that stopped before it */
-    MAREY__WATCH_ABSENT = 1u << 9,    /* the cell for ids without one */
+    MAREY__STOPWATCH_CLOCK = 1u << 0,     /* ticks are nanoseconds of CLOCK_MONOTONIC */
+    MAREY__STOPWATCH_WARMUP = 1u << 1,    /* nothing is added to sums */
+    MAREY__STOPWATCH_STRADDLES = 1u << 2, /* started in a warm-up that ended meanwhile */
+    MAREY__STOPWATCH_SYNC = 1u << 3,      /* wait for the GPU first */
+    MAREY__STOPWATCH_EVENTS = 1u << 4,    /* the GPU records the time */
+    MAREY__STOPWATCH_USAGE = 1u << 5,     /* usage is measured too */
+    MAREY__STOPWATCH_STALE = 1u << 6,     /* from before a reset: the owner resets it */
+    MAREY__STOPWATCH_TAKEN = 1u << 7,     /* another thread stopped it; still in its thread's chain */
+    MAREY__STOPWATCH_OVERLAPS = 1u << 8,  /* it started inside one that stopped before it */
+    MAREY__STOPWATCH_ABSENT = 1u << 9,    /* the cell for ids without one */
     /* Bits that end with the running measurement. */
-    MAREY__WATCH_OF_ONE_RUN = MAREY__WATCH_STRADDLES | MAREY__WATCH_OVERLAPS,
+    MAREY__STOPWATCH_OF_ONE_RUN = MAREY__STOPWATCH_STRADDLES | MAREY__STOPWATCH_OVERLAPS,
 };
 
 /* One name on one thread. Written by its thread unless noted. */
@@ -80,19 +80,19 @@ struct marey__stopwatch_extra {
 struct marey__stopwatch_periods {
     struct marey__stopwatch_sum sum; /* over iterations in which it ran */
     float *series;     /* measured iteration i at i % cap, up to n_series; NULL: none */
-    uint32_t cap;      /* a power of two, at most MAREY__WATCH_SERIES */
+    uint32_t cap;      /* a power of two, at most MAREY__STOPWATCH_SERIES */
     uint64_t n_series; /* iterations stored so far, dropped ones included; later ones are 0 */
 };
-enum { MAREY__WATCH_SERIES = 4096 };
+enum { MAREY__STOPWATCH_SERIES = 4096 };
 
 enum marey__stopwatch_misuse {
-    MAREY__WATCH_STARTED_TWICE,
-    MAREY__WATCH_NOT_STARTED,
-    MAREY__WATCH_RUNS_ON, /* running at the end of an iteration */
-    MAREY__WATCH_THREAD_ENDED,
-    MAREY__WATCH_ONCE_TWICE,
-    MAREY__WATCH_ONCE_NOT_STARTED,
-    MAREY__WATCH_N_MISUSES,
+    MAREY__STOPWATCH_STARTED_TWICE,
+    MAREY__STOPWATCH_NOT_STARTED,
+    MAREY__STOPWATCH_RUNS_ON, /* running at the end of an iteration */
+    MAREY__STOPWATCH_THREAD_ENDED,
+    MAREY__STOPWATCH_ONCE_TWICE,
+    MAREY__STOPWATCH_ONCE_NOT_STARTED,
+    MAREY__STOPWATCH_N_MISUSES,
 };
 
 /* One name. Guarded by the lock; never freed. */
@@ -109,7 +109,7 @@ struct marey__stopwatch_slot {
     uint64_t n_gpu;                 /* ended GPU spans */
     bool is_listed;                 /* started since the last reset */
     marey_id id;                    /* the site of the name */
-    uint64_t misuses[MAREY__WATCH_N_MISUSES];
+    uint64_t misuses[MAREY__STOPWATCH_N_MISUSES];
     uint64_t once_start, once_ticks; /* of this name's one-time measurement */
     bool is_once, once_runs;         /* was started; is running */
     uint64_t once_async;             /* its range in the recording */
@@ -174,7 +174,7 @@ static inline void marey__stopwatch_unlock(void)
     pthread_mutex_unlock(&marey__stopwatch_state.lock);
 }
 /* Holds the lock until the end of the block. */
-#define MAREY__WATCH_HOLD() MAREY__HOLD(&marey__stopwatch_state.lock)
+#define MAREY__STOPWATCH_HOLD() MAREY__HOLD(&marey__stopwatch_state.lock)
 static inline uint64_t marey__stopwatch_ticks(void)
 {
     return marey__clock_ticks_of(__atomic_load_n(&marey__stopwatch_state.is_tsc, __ATOMIC_RELAXED));
@@ -293,7 +293,7 @@ double marey__stopwatch_periods_at(const struct marey__stopwatch_periods *period
 uint64_t marey__stopwatch_series_first(const struct marey__stopwatch_periods *periods);
 
 /* The name of whole iterations in tables. */
-#define MAREY__WATCH_WHOLE "(iteration)"
+#define MAREY__STOPWATCH_WHOLE "(iteration)"
 
 /* Prints the report when it is due, to stdout or the printer that was set. */
 void marey__stopwatch_print_by_itself(void);

@@ -45,7 +45,7 @@ static void link_cell(struct marey__stopwatch_self *self, struct marey__stopwatc
 /* The start of its nested part: its start, unless it overlapped another one before. */
 static uint64_t inner_from(const struct marey__stopwatch_cell *cell)
 {
-    return marey__stopwatch_mode_of(cell) & MAREY__WATCH_OVERLAPS ? cell->inner_from
+    return marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_OVERLAPS ? cell->inner_from
                                                                   : marey__stopwatch_start_of(cell);
 }
 
@@ -61,7 +61,7 @@ static void unlink_from_within(struct marey__stopwatch_cell *cell, uint64_t now)
     if (now > from)
         cell->children += now - from;
     inside->inner_from = now;
-    __atomic_fetch_or(&inside->mode, MAREY__WATCH_OVERLAPS, __ATOMIC_RELAXED);
+    __atomic_fetch_or(&inside->mode, MAREY__STOPWATCH_OVERLAPS, __ATOMIC_RELAXED);
     inside->outer = cell->outer;
 }
 
@@ -155,7 +155,7 @@ static uint64_t put_word(enum marey_kind kind, marey_id id)
 
 /* ---- start ---- */
 
-#define EXTRAS (MAREY__WATCH_USAGE | MAREY__WATCH_EVENTS)
+#define EXTRAS (MAREY__STOPWATCH_USAGE | MAREY__STOPWATCH_EVENTS)
 
 __attribute__((noinline)) static marey_status start_slowly(marey_id id, uint32_t on)
 {
@@ -165,21 +165,21 @@ __attribute__((noinline)) static marey_status start_slowly(marey_id id, uint32_t
     if (cell == NULL)
         return marey__stopwatch_no_memory(id);
     if (marey__stopwatch_start_of(cell) != 0)
-        return marey__stopwatch_misused(id, MAREY__WATCH_STARTED_TWICE);
+        return marey__stopwatch_misused(id, MAREY__STOPWATCH_STARTED_TWICE);
     if (is_recorded_plainly(on, cell)) {
         link_cell(&marey__stopwatch_self, cell);
         __atomic_store_n(&cell->start, put_word(MAREY_KIND_BEGIN, id), __ATOMIC_RELAXED);
         return MAREY_OK;
     }
     const uint32_t mode = marey__stopwatch_mode_of(cell);
-    if (mode & MAREY__WATCH_TAKEN) {
+    if (mode & MAREY__STOPWATCH_TAKEN) {
         marey__stopwatch_extra_drop(cell);
         end_range(id, on, false); /* the thread that stopped it could not end this thread's range */
         marey__stopwatch_unlink(cell);
-        __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__WATCH_TAKEN, __ATOMIC_RELAXED);
+        __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__STOPWATCH_TAKEN, __ATOMIC_RELAXED);
     }
-    const bool is_measured = (mode & MAREY__WATCH_WARMUP) == 0;
-    if (is_measured && (mode & MAREY__WATCH_SYNC))
+    const bool is_measured = (mode & MAREY__STOPWATCH_WARMUP) == 0;
+    if (is_measured && (mode & MAREY__STOPWATCH_SYNC))
         marey_cuda_sync();
     if (on & PLACES)
         marey_begin_on(id);
@@ -209,9 +209,9 @@ marey_status marey_stopwatch_start_on(marey_id id)
 /* Clips an interval to what counts in `mode`; false if nothing counts. */
 static bool clip(uint32_t mode, uint64_t *start)
 {
-    if (mode & (MAREY__WATCH_WARMUP | MAREY__WATCH_STALE))
+    if (mode & (MAREY__STOPWATCH_WARMUP | MAREY__STOPWATCH_STALE))
         return false;
-    if (mode & MAREY__WATCH_STRADDLES)
+    if (mode & MAREY__STOPWATCH_STRADDLES)
         *start = MAREY__MAX(
             *start, __atomic_load_n(&marey__stopwatch_state.measured_from, __ATOMIC_RELAXED));
     return true;
@@ -224,7 +224,7 @@ static uint64_t take_from_other(const struct marey__stopwatch_slot *slot, uint32
     size_t n = 0;
     for (struct marey__stopwatch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
         if (marey__stopwatch_start_of(cell) != 0 &&
-            (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0) {
+            (marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE) == 0) {
             found = cell;
             n++;
         }
@@ -232,11 +232,11 @@ static uint64_t take_from_other(const struct marey__stopwatch_slot *slot, uint32
         return 0;
     /* Set the mark first: when the owner finds its cell stopped, it must know why the cell is in its chain. */
     uint64_t start = marey__stopwatch_start_of(found);
-    *mode = __atomic_fetch_or(&found->mode, MAREY__WATCH_TAKEN, __ATOMIC_RELEASE);
+    *mode = __atomic_fetch_or(&found->mode, MAREY__STOPWATCH_TAKEN, __ATOMIC_RELEASE);
     if (start != 0 && __atomic_compare_exchange_n(&found->start, &start, 0, false, __ATOMIC_ACQ_REL,
                                                   __ATOMIC_RELAXED))
         return start;
-    __atomic_fetch_and(&found->mode, ~(uint32_t)MAREY__WATCH_TAKEN, __ATOMIC_RELAXED);
+    __atomic_fetch_and(&found->mode, ~(uint32_t)MAREY__STOPWATCH_TAKEN, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -253,7 +253,7 @@ static marey_status stop_for_other(marey_id id)
         marey__stopwatch_unlock();
     }
     if (start == 0)
-        return marey__stopwatch_misused(id, MAREY__WATCH_NOT_STARTED);
+        return marey__stopwatch_misused(id, MAREY__STOPWATCH_NOT_STARTED);
     if (!clip(mode, &start))
         return MAREY_OK;
     struct marey__stopwatch_cell *const cell = marey__stopwatch_cell_get(id);
@@ -267,8 +267,8 @@ static marey_status stop_for_other(marey_id id)
 static void end_cell(struct marey__stopwatch_cell *cell)
 {
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
-    if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_OF_ONE_RUN)
-        __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__WATCH_OF_ONE_RUN, __ATOMIC_RELAXED);
+    if (marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_OF_ONE_RUN)
+        __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__STOPWATCH_OF_ONE_RUN, __ATOMIC_RELAXED);
 }
 
 __attribute__((noinline)) static marey_status stop_slowly(marey_id id, uint32_t on)
@@ -282,14 +282,14 @@ __attribute__((noinline)) static marey_status stop_slowly(marey_id id, uint32_t 
     if (is_recorded_plainly(on, cell) && marey__stopwatch_self.top == cell)
         return stop_at(id, cell, start, put_word(MAREY_KIND_END, id));
     const uint32_t mode = marey__stopwatch_mode_of(cell);
-    if ((mode & MAREY__WATCH_SYNC) && (mode & MAREY__WATCH_WARMUP) == 0)
+    if ((mode & MAREY__STOPWATCH_SYNC) && (mode & MAREY__STOPWATCH_WARMUP) == 0)
         marey_cuda_sync();
     const uint64_t now = marey__stopwatch_ticks();
     const bool is_innermost = marey__stopwatch_self.top == cell;
     const uint64_t from = inner_from(cell);
     unlink_cell(cell, now);
     end_cell(cell);
-    if (mode & (MAREY__WATCH_WARMUP | MAREY__WATCH_STALE))
+    if (mode & (MAREY__STOPWATCH_WARMUP | MAREY__STOPWATCH_STALE))
         marey__stopwatch_extra_drop(cell);
     else
         marey__stopwatch_extra_end(cell);
@@ -338,7 +338,7 @@ void marey_stopwatch_cancel(marey_id id)
 static bool runs(const struct marey__stopwatch_cell *cell)
 {
     return marey__stopwatch_start_of(cell) != 0 &&
-           (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0;
+           (marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE) == 0;
 }
 
 int marey_stopwatch_is_running(marey_id id)
@@ -353,7 +353,7 @@ marey_status marey_stopwatch_check_stopped(void)
 {
     for (const struct marey__stopwatch_cell *cell = marey__stopwatch_self.top; cell != NULL;
          cell = cell->outer) {
-        if (!runs(cell) || (marey__stopwatch_mode_of(cell) & MAREY__WATCH_WARMUP))
+        if (!runs(cell) || (marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_WARMUP))
             continue;
         size_t len;
         const char *const name = marey_site_name(cell->slot->id, &len);

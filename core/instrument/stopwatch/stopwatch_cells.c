@@ -13,7 +13,7 @@
 __thread struct marey__stopwatch_self marey__stopwatch_self
     __attribute__((tls_model("initial-exec")));
 
-struct marey__stopwatch_cell marey__stopwatch_absent = {.mode = MAREY__WATCH_ABSENT};
+struct marey__stopwatch_cell marey__stopwatch_absent = {.mode = MAREY__STOPWATCH_ABSENT};
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
@@ -56,9 +56,9 @@ static void cell_free(struct marey__stopwatch_cell *cell)
 static void retire(struct marey__stopwatch_cell *cell)
 {
     struct marey__stopwatch_slot *const slot = cell->slot;
-    if ((marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0) {
+    if ((marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE) == 0) {
         slot->n_gone += cell->sum.sketch.count != 0;
-        slot->misuses[MAREY__WATCH_THREAD_ENDED] +=
+        slot->misuses[MAREY__STOPWATCH_THREAD_ENDED] +=
             marey_stopwatch_is_enabled() && marey__stopwatch_start_of(cell) != 0;
         if (!marey__stopwatch_cell_merge(&slot->gone, cell))
             marey__stopwatch_state.n_lost++;
@@ -110,7 +110,7 @@ static struct marey__stopwatch_thread *thread_get(void)
     thread->tid = syscall(SYS_gettid);
     prctl(PR_GET_NAME, thread->name);
     pthread_setspecific(exit_key, thread);
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     thread->next = marey__stopwatch_state.threads;
     thread->link = &marey__stopwatch_state.threads;
     if (thread->next != NULL)
@@ -123,7 +123,7 @@ static struct marey__stopwatch_thread *thread_get(void)
 
 static uint32_t mode_of_new(const struct marey__stopwatch_slot *slot)
 {
-    return marey__stopwatch_state.mode | (slot->usage != 0 ? MAREY__WATCH_USAGE : 0);
+    return marey__stopwatch_state.mode | (slot->usage != 0 ? MAREY__STOPWATCH_USAGE : 0);
 }
 
 /* This thread's cell of the slot, created if missing. Caller holds the lock. */
@@ -173,7 +173,7 @@ static struct marey__stopwatch_cell *find_by_name(struct marey__stopwatch_self *
 {
     const marey_id bare = self->thread != NULL ? marey__stopwatch_bare_site(id) : 0;
     struct marey__stopwatch_cell *cell = NULL;
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     const struct marey__stopwatch_slot *const slot =
         bare < marey__stopwatch_state.n_by_id ? marey__stopwatch_state.by_id[bare] : NULL;
     if (slot != NULL)
@@ -199,7 +199,7 @@ struct marey__stopwatch_cell *marey__stopwatch_cell_get(marey_id id)
     if (id >= MAREY__SITE_LIMIT)
         id = MAREY__SITE_OTHER;
     struct marey__stopwatch_cell *cell = cell_by_id(self, id);
-    if (cell != NULL && (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
+    if (cell != NULL && (marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE) == 0)
         return cell;
     struct marey__stopwatch_thread *const thread = thread_get();
     if (thread == NULL || !grow_self(self, id))
@@ -208,11 +208,11 @@ struct marey__stopwatch_cell *marey__stopwatch_cell_get(marey_id id)
         cell != NULL ? cell->slot : marey__stopwatch_slot_get(id);
     if (slot == NULL)
         return NULL;
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     cell = cell_of_slot(slot, thread);
     if (cell == NULL)
         return NULL;
-    if (cell->mode & MAREY__WATCH_STALE)
+    if (cell->mode & MAREY__STOPWATCH_STALE)
         renew(cell);
     marey__stopwatch_list(slot);
     return self->cells[id] = cell;
@@ -234,7 +234,7 @@ static void keep_running(void)
     for (struct marey__stopwatch_cell *cell = marey__stopwatch_self.top, *outer; cell != NULL;
          cell = outer) {
         outer = cell->outer;
-        if ((cell->mode & (MAREY__WATCH_STALE | MAREY__WATCH_TAKEN)) || cell->start == 0) {
+        if ((cell->mode & (MAREY__STOPWATCH_STALE | MAREY__STOPWATCH_TAKEN)) || cell->start == 0) {
             marey__stopwatch_unlink(cell);
             continue;
         }
@@ -260,7 +260,7 @@ void marey__stopwatch_cells_after_fork(void)
     keep_running();
     marey__stopwatch_forget();
     for (struct marey__stopwatch_cell *cell = self->top; cell != NULL; cell = cell->outer) {
-        cell->mode &= ~(uint32_t)MAREY__WATCH_STALE;
+        cell->mode &= ~(uint32_t)MAREY__STOPWATCH_STALE;
         marey__stopwatch_list(cell->slot);
     }
 }

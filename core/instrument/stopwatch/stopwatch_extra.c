@@ -8,7 +8,7 @@ static struct marey__stopwatch_extra *extra_get(struct marey__stopwatch_cell *ce
 {
     if (cell->extra == NULL) {
         struct marey__stopwatch_extra *const extra = marey__calloc(1, sizeof *extra);
-        MAREY__WATCH_HOLD(); /* readers of the sums read this */
+        MAREY__STOPWATCH_HOLD(); /* readers of the sums read this */
         cell->extra = extra;
     }
     return cell->extra;
@@ -30,10 +30,10 @@ void marey__stopwatch_extra_begin(struct marey__stopwatch_cell *cell, uint32_t m
     if (extra == NULL)
         return; /* time is still measured */
     extra->usage_now =
-        mode & MAREY__WATCH_USAGE ? __atomic_load_n(&cell->slot->usage, __ATOMIC_RELAXED) : 0;
+        mode & MAREY__STOPWATCH_USAGE ? __atomic_load_n(&cell->slot->usage, __ATOMIC_RELAXED) : 0;
     if (extra->usage_now != 0)
         marey__usage_begin(extra->usage_now, &extra->usage_begin);
-    if (mode & MAREY__WATCH_EVENTS)
+    if (mode & MAREY__STOPWATCH_EVENTS)
         gpu_begin(cell);
 }
 
@@ -48,7 +48,7 @@ static void gpu_end(struct marey__stopwatch_cell *cell)
         return;
     }
     marey__gpu_end(span, stream);
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     cell->slot->n_gpu++;
 }
 
@@ -63,7 +63,7 @@ void marey__stopwatch_extra_end(struct marey__stopwatch_cell *cell)
         return;
     struct marey__usage end = {0};
     marey__usage_end(extra->usage_now, &end);
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     marey__usage_add(&extra->usage, &extra->usage_begin, &end);
     extra->usage_now = 0;
 }
@@ -92,15 +92,15 @@ marey_status marey_stopwatch_measure_usage(marey_id id, uint32_t usage)
     struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     if (slot == NULL)
         return marey__stopwatch_no_memory(id);
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     __atomic_store_n(&slot->usage, usage, __ATOMIC_RELAXED);
     slot->usage_ever |= usage;
     marey__stopwatch_list(slot);
     for (struct marey__stopwatch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot) {
         if (usage != 0)
-            __atomic_fetch_or(&cell->mode, MAREY__WATCH_USAGE, __ATOMIC_RELAXED);
+            __atomic_fetch_or(&cell->mode, MAREY__STOPWATCH_USAGE, __ATOMIC_RELAXED);
         else
-            __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__WATCH_USAGE, __ATOMIC_RELAXED);
+            __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__STOPWATCH_USAGE, __ATOMIC_RELAXED);
     }
     return MAREY_OK;
 }
@@ -110,7 +110,7 @@ marey_status marey_stopwatch_measure_usage(marey_id id, uint32_t usage)
 static void take_gpu_time(void *ctx, uint64_t tag, uint64_t elapsed_ns)
 {
     struct marey__stopwatch_state *const watch = ctx;
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     struct marey__stopwatch_slot *const slot = tag < watch->n_by_id ? watch->by_id[tag] : NULL;
     if (slot != NULL && !marey__stopwatch_sum_add(&slot->gpu, elapsed_ns, 0))
         watch->n_lost++;
@@ -127,6 +127,6 @@ void marey__stopwatch_usage_of(const struct marey__stopwatch_slot *slot, struct 
     *out = slot->gone_usage;
     for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
          cell = cell->next_of_slot)
-        if (cell->extra != NULL && (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
+        if (cell->extra != NULL && (marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE) == 0)
             marey__usage_merge(out, &cell->extra->usage);
 }

@@ -12,7 +12,7 @@ static void series_grow(struct marey__stopwatch_periods *periods, uint64_t index
 {
     enum { FIRST = 64 };
     uint32_t cap = periods->cap;
-    while (cap <= index && cap < MAREY__WATCH_SERIES)
+    while (cap <= index && cap < MAREY__STOPWATCH_SERIES)
         cap = cap == 0 ? FIRST : cap * 2;
     if (cap == periods->cap || periods->n_series > periods->cap)
         return; /* out of memory: the ring wrapped early */
@@ -61,7 +61,7 @@ double marey__stopwatch_periods_at(const struct marey__stopwatch_periods *period
 uint64_t marey__stopwatch_series_first(const struct marey__stopwatch_periods *periods)
 {
     const uint64_t n = marey__stopwatch_state.n_measured;
-    const uint64_t kept = n > MAREY__WATCH_SERIES ? n - MAREY__WATCH_SERIES : 0;
+    const uint64_t kept = n > MAREY__STOPWATCH_SERIES ? n - MAREY__STOPWATCH_SERIES : 0;
     const uint64_t came_round =
         periods->n_series > periods->cap ? periods->n_series - periods->cap : 0;
     return MAREY__MAX(kept, came_round);
@@ -93,10 +93,10 @@ static bool tell_running(void)
     for (const struct marey__stopwatch_cell *cell = marey__stopwatch_self.top; cell != NULL;
          cell = cell->outer) {
         if (marey__stopwatch_start_of(cell) == 0 ||
-            (marey__stopwatch_mode_of(cell) & (MAREY__WATCH_STALE | MAREY__WATCH_WARMUP)))
+            (marey__stopwatch_mode_of(cell) & (MAREY__STOPWATCH_STALE | MAREY__STOPWATCH_WARMUP)))
             continue;
         runs = true;
-        marey__stopwatch_misused(cell->slot->id, MAREY__WATCH_RUNS_ON);
+        marey__stopwatch_misused(cell->slot->id, MAREY__STOPWATCH_RUNS_ON);
     }
     return runs;
 }
@@ -104,16 +104,16 @@ static bool tell_running(void)
 void marey__stopwatch_set_warmup(bool in_warmup)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
-    MAREY__WATCH_HOLD();
-    if (in_warmup == ((watch->mode & MAREY__WATCH_WARMUP) != 0))
+    MAREY__STOPWATCH_HOLD();
+    if (in_warmup == ((watch->mode & MAREY__STOPWATCH_WARMUP) != 0))
         return;
     __atomic_store_n(&watch->measured_from, marey__stopwatch_ticks(), __ATOMIC_RELAXED);
-    watch->mode ^= MAREY__WATCH_WARMUP;
+    watch->mode ^= MAREY__STOPWATCH_WARMUP;
     /* Running ones are marked before they count again, so that none counts from its start. */
     if (!in_warmup)
         marey__stopwatch_mark_straddling();
-    marey__stopwatch_mode_all(in_warmup ? 0 : MAREY__WATCH_WARMUP,
-                              in_warmup ? MAREY__WATCH_WARMUP : 0);
+    marey__stopwatch_mode_all(in_warmup ? 0 : MAREY__STOPWATCH_WARMUP,
+                              in_warmup ? MAREY__STOPWATCH_WARMUP : 0);
 }
 
 static void finished(const struct marey__iteration_event *it)
@@ -125,7 +125,7 @@ static void finished(const struct marey__iteration_event *it)
     self->ran_on = tell_running();
     marey__stopwatch_gpu_collect();
     marey__stopwatch_lock();
-    const bool is_measured = (watch->mode & MAREY__WATCH_WARMUP) == 0;
+    const bool is_measured = (watch->mode & MAREY__STOPWATCH_WARMUP) == 0;
     if (is_measured)
         add_iteration(it);
     const uint64_t every = watch->options.print_every;
@@ -156,6 +156,6 @@ marey_status marey_stopwatch_finish_iteration_by(marey_driver driver, double sam
 
 uint64_t marey_stopwatch_n_measured(void)
 {
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     return marey__stopwatch_state.n_measured;
 }

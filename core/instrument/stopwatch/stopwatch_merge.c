@@ -233,7 +233,7 @@ static bool put_results(struct marey__buf *out, int64_t rank)
                                      .rank = rank,
                                      .n_measured = watch->n_measured};
     marey__buf_put(out, &head, sizeof head);
-    if (has_whole && (!put_name(out, MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE)) ||
+    if (has_whole && (!put_name(out, MAREY__STOPWATCH_WHOLE, strlen(MAREY__STOPWATCH_WHOLE)) ||
                       !put_sum(out, &nothing, 0, 1) || !put_sum(out, &watch->whole.sum, 0, 1)))
         return false;
     for (size_t i = 0; i < watch->listed.n; i++)
@@ -245,7 +245,7 @@ static bool put_results(struct marey__buf *out, int64_t rank)
 marey_status marey_stopwatch_pack(int64_t rank, void **data, size_t *len)
 {
     struct marey__buf out MAREY__FINALLY(marey__buf_fini) = {0};
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     MAREY__TRY_MEMORY(put_results(&out, rank));
     *data = out.data;
     *len = out.len;

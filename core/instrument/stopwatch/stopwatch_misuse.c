@@ -4,23 +4,23 @@
 static const struct {
     const char *text;     /* for the table */
     const char *sentence; /* contains the name */
-} misuses[MAREY__WATCH_N_MISUSES] = {
-    [MAREY__WATCH_STARTED_TWICE] =
+} misuses[MAREY__STOPWATCH_N_MISUSES] = {
+    [MAREY__STOPWATCH_STARTED_TWICE] =
         {"started while it ran",
          "stopwatch: '%s' is already running; the second start is ignored: stop it first"},
-    [MAREY__WATCH_NOT_STARTED] =
+    [MAREY__STOPWATCH_NOT_STARTED] =
         {"stopped without a start",
          "stopwatch: '%s' is not running; the stop is ignored: start it first"},
-    [MAREY__WATCH_RUNS_ON] =
+    [MAREY__STOPWATCH_RUNS_ON] =
         {"still ran at the end of an iteration",
          "stopwatch: '%s' still runs at the end of an iteration; its time will count for the "
          "iteration in which it stops"},
-    [MAREY__WATCH_THREAD_ENDED] = {"still ran when its thread ended",
+    [MAREY__STOPWATCH_THREAD_ENDED] = {"still ran when its thread ended",
                                    "stopwatch: '%s' still ran when its thread ended"},
-    [MAREY__WATCH_ONCE_TWICE] = {"started twice as a one-time measurement",
+    [MAREY__STOPWATCH_ONCE_TWICE] = {"started twice as a one-time measurement",
                                  "stopwatch: the one-time measurement '%s' was started before; the "
                                  "second start is ignored: give it a different name"},
-    [MAREY__WATCH_ONCE_NOT_STARTED] = {"stopped without a start as a one-time measurement",
+    [MAREY__STOPWATCH_ONCE_NOT_STARTED] = {"stopped without a start as a one-time measurement",
                                        "stopwatch: the one-time measurement '%s' is not running; "
                                        "the stop is ignored: start it first"},
 };
@@ -34,7 +34,7 @@ marey_status marey__stopwatch_misused(marey_id id, enum marey__stopwatch_misuse 
 {
     struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     if (slot != NULL) {
-        MAREY__WATCH_HOLD();
+        MAREY__STOPWATCH_HOLD();
         slot->misuses[what]++;
     }
     /* Literals with one %s each. */

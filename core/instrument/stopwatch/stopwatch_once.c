@@ -31,7 +31,7 @@ marey_status marey_stopwatch_once_start(marey_id id)
         return MAREY_OK;
     marey_async_end(range);
     return is_new ? marey__stopwatch_no_memory(id)
-                  : marey__stopwatch_misused(id, MAREY__WATCH_ONCE_TWICE);
+                  : marey__stopwatch_misused(id, MAREY__STOPWATCH_ONCE_TWICE);
 }
 
 marey_status marey_stopwatch_once_stop(marey_id id)
@@ -52,7 +52,7 @@ marey_status marey_stopwatch_once_stop(marey_id id)
     const marey_async range = slot->once_async;
     marey__stopwatch_unlock();
     if (!ran)
-        return marey__stopwatch_misused(id, MAREY__WATCH_ONCE_NOT_STARTED);
+        return marey__stopwatch_misused(id, MAREY__STOPWATCH_ONCE_NOT_STARTED);
     marey_async_end(range);
     return MAREY_OK;
 }

@@ -270,7 +270,7 @@ static marey_status put_state(struct marey__buf *out)
     const struct marey__iteration_place place = marey__iteration_place();
     marey__stopwatch_lock();
     const uint64_t n = marey__stopwatch_state.n_measured, first = marey__stopwatch_state.warmup_first;
-    const bool in_warmup = (marey__stopwatch_state.mode & MAREY__WATCH_WARMUP) != 0;
+    const bool in_warmup = (marey__stopwatch_state.mode & MAREY__STOPWATCH_WARMUP) != 0;
     marey__stopwatch_unlock();
     if (n > 0)
         return put_measured(out, n);
@@ -317,7 +317,7 @@ static struct {
 
 void marey_stopwatch_set_printer(marey_stopwatch_printer *print, void *ctx)
 {
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     printer.print = print;
     printer.ctx = ctx;
 }

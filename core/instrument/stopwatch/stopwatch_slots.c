@@ -63,7 +63,7 @@ marey_id marey__stopwatch_bare_site(marey_id id)
 struct marey__stopwatch_slot *marey__stopwatch_slot_get(marey_id id)
 {
     const marey_id bare = marey__stopwatch_bare_site(id);
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     return slot_of_bare(bare);
 }
 
@@ -72,7 +72,7 @@ uint64_t marey__stopwatch_total(const struct marey__stopwatch_slot *slot)
     uint64_t total = slot->gone.sketch.sum;
     for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
          cell = cell->next_of_slot)
-        if ((marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
+        if ((marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE) == 0)
             total += __atomic_load_n(&cell->sum.sketch.sum, __ATOMIC_RELAXED);
     return total;
 }
@@ -83,7 +83,7 @@ bool marey__stopwatch_runs(const struct marey__stopwatch_slot *slot)
         return false;
     for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
          cell = cell->next_of_slot)
-        if ((marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0 &&
+        if ((marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE) == 0 &&
             marey__stopwatch_start_of(cell) != 0)
             return true;
     return false;
@@ -111,7 +111,7 @@ void marey__stopwatch_mark_straddling(void)
         for (struct marey__stopwatch_cell *cell = marey__stopwatch_state.slots.all[i]->cells;
              cell != NULL; cell = cell->next_of_slot)
             if (marey__stopwatch_start_of(cell) != 0)
-                __atomic_fetch_or(&cell->mode, MAREY__WATCH_STRADDLES, __ATOMIC_RELAXED);
+                __atomic_fetch_or(&cell->mode, MAREY__STOPWATCH_STRADDLES, __ATOMIC_RELAXED);
 }
 
 /* ---- reset ---- */
@@ -133,7 +133,7 @@ static void slot_forget(struct marey__stopwatch_slot *slot)
 void marey__stopwatch_forget(void)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
-    marey__stopwatch_mode_all(0, MAREY__WATCH_STALE);
+    marey__stopwatch_mode_all(0, MAREY__STOPWATCH_STALE);
     for (size_t i = 0; i < watch->slots.n; i++)
         slot_forget(watch->slots.all[i]);
     marey__stopwatch_periods_clear(&watch->whole);

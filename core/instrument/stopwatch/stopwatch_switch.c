@@ -16,8 +16,8 @@ static void leave_out_gpu(struct marey_stopwatch_options *o)
 
 static uint32_t mode_of_options(const struct marey_stopwatch_options *o)
 {
-    return o->gpu == MAREY_GPU_SYNC     ? MAREY__WATCH_SYNC
-           : o->gpu == MAREY_GPU_EVENTS ? MAREY__WATCH_EVENTS
+    return o->gpu == MAREY_GPU_SYNC     ? MAREY__STOPWATCH_SYNC
+           : o->gpu == MAREY_GPU_EVENTS ? MAREY__STOPWATCH_EVENTS
                                         : 0;
 }
 
@@ -40,7 +40,7 @@ static void begin_anew(const struct marey_stopwatch_options *o)
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     choose_clock();
     watch->options = *o;
-    watch->mode = mode_of_options(o) | (watch->is_tsc ? 0 : MAREY__WATCH_CLOCK);
+    watch->mode = mode_of_options(o) | (watch->is_tsc ? 0 : MAREY__STOPWATCH_CLOCK);
     marey__stopwatch_forget();
     for (size_t i = 0; i < watch->slots.n; i++)
         watch->slots.all[i]->usage = watch->slots.all[i]->usage_ever = 0;

@@ -44,7 +44,7 @@ bool marey__stopwatch_sum_of_threads(const struct marey__stopwatch_slot *slot,
     *n_threads = slot->n_gone;
     for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
          cell = cell->next_of_slot) {
-        if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE)
+        if (marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE)
             continue;
         *n_threads += __atomic_load_n(&cell->sum.sketch.count, __ATOMIC_RELAXED) != 0;
         ok = ok && marey__stopwatch_cell_merge(sum, cell);
@@ -99,7 +99,7 @@ static marey_status put_threads(marey_table *table, const struct marey__stopwatc
     for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
          cell = cell->next_of_slot) {
         struct marey__stopwatch_sum sum MAREY__FINALLY(marey__stopwatch_sum_clear) = {0};
-        if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE)
+        if (marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_STALE)
             continue;
         MAREY__TRY_MEMORY(marey__stopwatch_cell_merge(&sum, cell));
         put_thread_row(table, slot, cell->thread, &sum,
@@ -192,7 +192,7 @@ static marey_status put_gpu(marey_table *table, const struct marey__stopwatch_sl
 static marey_status put_misuse(marey_table *table)
 {
     for (size_t i = 0; i < watch->slots.n; i++)
-        for (int what = 0; what < MAREY__WATCH_N_MISUSES; what++) {
+        for (int what = 0; what < MAREY__STOPWATCH_N_MISUSES; what++) {
             const struct marey__stopwatch_slot *const slot = watch->slots.all[i];
             if (slot->misuses[what] == 0)
                 continue;
@@ -223,7 +223,7 @@ struct series {
 /* 0: the iterations themselves, then each name; false past the last. */
 static bool series_at(size_t i, struct series *out)
 {
-    *out = (struct series){MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &watch->whole, 1};
+    *out = (struct series){MAREY__STOPWATCH_WHOLE, strlen(MAREY__STOPWATCH_WHOLE), &watch->whole, 1};
     if (i == 0 || i > watch->listed.n)
         return i == 0;
     const struct marey__stopwatch_slot *const slot = watch->listed.all[i - 1];
@@ -296,7 +296,7 @@ static size_t worst_of(const struct marey__stopwatch_periods *periods, uint64_t 
     return n;
 }
 
-/* `values` has room for MAREY__WATCH_SERIES. */
+/* `values` has room for MAREY__STOPWATCH_SERIES. */
 static void put_outliers_of(marey_table *table, const struct series *of, double *values)
 {
     const uint64_t first = marey__stopwatch_series_first(of->periods);
@@ -322,7 +322,7 @@ static void put_outliers_of(marey_table *table, const struct series *of, double 
 
 static marey_status put_outliers(marey_table *table)
 {
-    double *const values MAREY__FREED = marey__calloc(MAREY__WATCH_SERIES, sizeof *values);
+    double *const values MAREY__FREED = marey__calloc(MAREY__STOPWATCH_SERIES, sizeof *values);
     MAREY__TRY_MEMORY(values != NULL);
     struct series of;
     for (size_t i = 0; series_at(i, &of); i++)
@@ -424,7 +424,7 @@ static marey_status unknown_table(const char *name)
 
 static marey_status fill(marey_table *table, size_t which)
 {
-    MAREY__WATCH_HOLD();
+    MAREY__STOPWATCH_HOLD();
     marey__stopwatch_know_tick();
     if (tables[which].put != NULL)
         return tables[which].put(table);

@@ -204,7 +204,7 @@ MAREY_WARN_UNUSED marey_status marey__lines_put_notes_apart(struct marey__lines 
                                                             const marey_table *notes);
 
 /* A report being written, as text or in another format. */
-struct marey__answer {
+struct marey__report_writer {
     const marey_report *report;
     const struct marey_write_options *options;
     struct marey__lines lines;

@@ -25,13 +25,13 @@ static marey_status make_index(void *ctx, struct marey__page_packer *packer, con
     return MAREY_OK;
 }
 
-marey_status marey__page_compare(struct marey__answer *answer)
+marey_status marey__page_compare(struct marey__report_writer *writer)
 {
-    const char *const title = answer->options->title;
-    const int fd = fflush(answer->lines.out) == 0 ? fileno(answer->lines.out) : -1;
+    const char *const title = writer->options->title;
+    const int fd = fflush(writer->lines.out) == 0 ? fileno(writer->lines.out) : -1;
     if (fd < 0)
         return marey__fail(MAREY_EINVAL, "a page needs a stream with a file descriptor");
     return marey__page_put_all(fd, marey__page_template,
-                               title != NULL ? title : answer->report->title, make_index,
-                               (void *)answer->report);
+                               title != NULL ? title : writer->report->title, make_index,
+                               (void *)writer->report);
 }

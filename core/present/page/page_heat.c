@@ -243,11 +243,11 @@ static void explain(const struct marey__heat_line *line, const struct marey__ite
 {
     if (line->n_before < LEAST_BEFORE)
         return;
-    const double usual = line->whole_sum / (double)line->n_before;
+    const double typical = line->whole_sum / (double)line->n_before;
     double extra = 0;
-    if (ns < 1.1 * usual)
+    if (ns < 1.1 * typical)
         return;
-    const uint32_t name = find_longer(line, iteration, ns - usual, &extra);
+    const uint32_t name = find_longer(line, iteration, ns - typical, &extra);
     if (name == MAREY__NO_NAME)
         return;
     const double share = extra / ns;

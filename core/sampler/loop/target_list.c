@@ -213,7 +213,7 @@ bool marey__target_keep_up(struct marey__sampler_context *context, struct marey_
         target->checked_ns = target->at_ns;
         target->is_doubtful = false;
         target->n_seen = 0;
-        const enum marey__remote_fate fate = marey__remote_fate(target->remote);
+        const enum marey__remote_state fate = marey__remote_state(target->remote);
         target->is_ended = fate == MAREY__REMOTE_GONE;
         target->is_replaced = fate == MAREY__REMOTE_REPLACED;
         if (fate != MAREY__REMOTE_SAME)

@@ -249,12 +249,12 @@ struct marey__remote_process {
     char command[256];       /* space-separated arguments, truncated */
 };
 const struct marey__remote_process *marey__remote_process(const struct marey__remote *remote);
-enum marey__remote_fate {
+enum marey__remote_state {
     MAREY__REMOTE_SAME,     /* still running the same program */
     MAREY__REMOTE_GONE,     /* ended, a zombie, or the pid was reused */
     MAREY__REMOTE_REPLACED, /* it called exec: close and open again */
 };
-enum marey__remote_fate marey__remote_fate(struct marey__remote *remote);
+enum marey__remote_state marey__remote_state(struct marey__remote *remote);
 
 /*
  * Always returns MAREY_EIO; the message explains why `pid` may not be read, and the command to fix that (permission.c).

@@ -68,7 +68,7 @@ bool marey__remote_process_fill(struct marey__remote *remote)
     return true;
 }
 
-enum marey__remote_fate marey__remote_fate(struct marey__remote *remote)
+enum marey__remote_state marey__remote_state(struct marey__remote *remote)
 {
     struct marey__process_stat stat;
     if (!read_stat(remote->process.pid, &stat) || stat.start_time != remote->process.start_time)

@@ -149,11 +149,11 @@ static unsigned log2_of(uint64_t value)
  */
 static unsigned shift_of(const struct marey__samples_run *run, unsigned most)
 {
-    enum { USUAL = 12, MORE = 7, MANY = 3, LEAST_FOR_MANY = 8 };
+    enum { UNITS = 12, MORE = 7, MANY = 3, LEAST_FOR_MANY = 8 };
     const uint64_t span = run->at_ns[run->n_rounds - 1] - run->at_ns[0];
     unsigned shift = most;
     if (run->n_rounds > 1)
-        shift = MAREY__MIN(most, log2_of(span / (run->n_rounds - 1) / USUAL));
+        shift = MAREY__MIN(most, log2_of(span / (run->n_rounds - 1) / UNITS));
     if (run->n_samples < MANY * (uint64_t)run->n_rounds || shift <= LEAST_FOR_MANY)
         return shift;
     return MAREY__MAX(shift - MORE, (unsigned)LEAST_FOR_MANY);

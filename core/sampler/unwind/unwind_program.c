@@ -87,10 +87,10 @@ static void take_notes(struct marey__program *program, const struct marey__elf *
 static void take_starts(struct marey__program *program, const struct marey__elf *elf,
                         const Elf64_Phdr *segment)
 {
-    static const uint8_t usual[4] = {1, 0x1b, 0x03, 0x3b};
+    static const uint8_t expected[4] = {1, 0x1b, 0x03, 0x3b};
     const uint8_t *const head = marey__elf_part(elf, segment->p_offset, 12);
     uint32_t n;
-    if (head == NULL || memcmp(head, usual, sizeof usual) != 0)
+    if (head == NULL || memcmp(head, expected, sizeof expected) != 0)
         return;
     memcpy(&n, head + 8, sizeof n);
     if (marey__elf_part(elf, segment->p_offset + 12, (uint64_t)n * 8) == NULL)

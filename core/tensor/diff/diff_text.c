@@ -352,10 +352,10 @@ static marey_status draw_tensors(const marey_diff *diff, const struct marey_writ
 
 /* ---- text ---- */
 
-marey_status marey__diff_as_text(struct marey__answer *answer)
+marey_status marey__diff_as_text(struct marey__report_writer *writer)
 {
-    const marey_diff *const diff = answer->report->data;
-    struct marey__lines *const lines = &answer->lines;
+    const marey_diff *const diff = writer->report->data;
+    struct marey__lines *const lines = &writer->lines;
     struct marey__buf *const line = &lines->line;
     marey__buf_puts(line, marey__style(lines, BOLD));
     put_sentence(line, diff);
@@ -372,7 +372,7 @@ marey_status marey__diff_as_text(struct marey__answer *answer)
     put_counts(line, diff);
     marey__buf_puts(line, ".");
     MAREY_TRY(marey__lines_end(lines));
-    MAREY_TRY(draw_tensors(diff, answer->options, lines));
+    MAREY_TRY(draw_tensors(diff, writer->options, lines));
     return marey__lines_put_notes_apart(lines, diff->tables[MAREY__DIFF_WARNINGS]);
 }
 
@@ -425,10 +425,10 @@ static void put_json_counts(struct marey__buf *line, const marey_diff *diff)
     marey__buf_puts(line, "},\n");
 }
 
-marey_status marey__diff_as_json(struct marey__answer *answer)
+marey_status marey__diff_as_json(struct marey__report_writer *writer)
 {
-    const marey_diff *const diff = answer->report->data;
-    struct marey__lines *const lines = &answer->lines;
+    const marey_diff *const diff = writer->report->data;
+    struct marey__lines *const lines = &writer->lines;
     const marey_table *operations = diff->tables[MAREY__DIFF_OPERATIONS];
     struct marey__buf *const line = &lines->line;
     struct marey__buf sentence MAREY__FINALLY(marey__buf_fini) = {0};

@@ -329,9 +329,9 @@ MAREY_WARN_UNUSED marey_status marey__diff_tables(struct marey_diff *diff);
 /* ---- diff_text.c ---- */
 
 /* For a report whose data is a diff. */
-struct marey__answer;
-marey_status marey__diff_as_text(struct marey__answer *answer);
-marey_status marey__diff_as_json(struct marey__answer *answer);
+struct marey__report_writer;
+marey_status marey__diff_as_text(struct marey__report_writer *writer);
+marey_status marey__diff_as_json(struct marey__report_writer *writer);
 
 /* diff_merge.c: the ranks of a step as one. */
 

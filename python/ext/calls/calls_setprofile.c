@@ -65,7 +65,7 @@ static inline struct calls_frame frame_of(PyFrameObject *frame, bool goes_on)
 }
 
 /* A module or class body, or a function compiled by numba: numba clears the flag in those it reports. */
-static inline bool is_unusual(const struct calls_frame *frame)
+static inline bool is_unoptimized(const struct calls_frame *frame)
 {
     return (((PyCodeObject *)frame->code)->co_flags & CO_OPTIMIZED) == 0;
 }
@@ -76,7 +76,7 @@ __attribute__((noinline)) static void begin_slowly(PyFrameObject *frame, bool go
     enum { MOST = 64 };
     PyObject *values[MOST];
     struct calls_frame begun = frame_of(frame, goes_on);
-    if (is_unusual(&begun)) /* locals of numba's frame are not the function's */
+    if (is_unoptimized(&begun)) /* locals of numba's frame are not the function's */
         begun.locals = calls_compiled_locals(begun.code, values, MOST) ? values : NULL;
     calls_begin_code(&begun);
 }
@@ -86,7 +86,7 @@ __attribute__((noinline)) static void begin_signed(PyFrameObject *frame, struct 
                                                    uint32_t function)
 {
     const struct calls_frame begun = frame_of(frame, false);
-    if (MAREY_UNLIKELY(is_unusual(&begun)))
+    if (MAREY_UNLIKELY(is_unoptimized(&begun)))
         begin_slowly(frame, false);
     else
         calls_begin_signed(one, thread, function, &begun);

@@ -198,8 +198,8 @@ static uint32_t numpy_text(struct calls_signer *signer, struct numpy_descr *desc
 static uint32_t numpy_dtype(struct calls_signer *signer, struct numpy_descr *descr)
 {
     const int number = descr->type_num;
-    const bool is_usual = (number >= 0 && number <= NUMPY_OBJECT) || number == NUMPY_HALF;
-    if (!is_usual || (descr->byteorder != '=' && descr->byteorder != '|'))
+    const bool has_own_number = (number >= 0 && number <= NUMPY_OBJECT) || number == NUMPY_HALF;
+    if (!has_own_number || (descr->byteorder != '=' && descr->byteorder != '|'))
         return numpy_text(signer, descr);
     if (number == NUMPY_LONGLONG)
         return NUMPY_LONG; /* two numbers, one name */
