@@ -11,6 +11,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/diagnosis/internal.h"
 
@@ -68,15 +69,39 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median over the other ranks: of work, or of a phase without waits. */
+static bool is_on_node(const struct marey__fact_rank *a, const struct marey__fact_rank *b)
+{
+    return strcmp(a->trainer->info->host, b->trainer->info->host) == 0;
+}
+
+/* The median over the other ranks, or the ranks of other nodes: of work, or of a phase without waits. */
 static double median_of_others(const struct marey__fact_ranks *ranks, double *room, int phase)
 {
     size_t n = 0;
     for (size_t i = 0; i < ranks->n; i++)
-        if (&ranks->list[i] != ranks->slowest)
+        if (ranks->is_slow_node ? !is_on_node(&ranks->list[i], ranks->slowest)
+                                : &ranks->list[i] != ranks->slowest)
             room[n++] = phase < 0 ? work_of(&ranks->list[i]) : ranks->list[i].phase_ns[phase];
     qsort(room, n, sizeof *room, compare_doubles);
     return n % 2 != 0 ? room[n / 2] : (room[n / 2 - 1] + room[n / 2]) / 2;
+}
+
+/* A node is slow if each of its ranks has at least half of the excess of the slowest rank. */
+static void find_slow_node(struct marey__fact_ranks *ranks, double *room)
+{
+    size_t n_here = 0;
+    double least = INFINITY;
+    for (size_t i = 0; i < ranks->n; i++)
+        if (is_on_node(&ranks->list[i], ranks->slowest)) {
+            n_here++;
+            least = fmin(least, work_of(&ranks->list[i]));
+        }
+    ranks->has_nodes = n_here < ranks->n;
+    if (n_here < 2 || !ranks->has_nodes)
+        return;
+    ranks->is_slow_node = true;
+    const double others = median_of_others(ranks, room, -1);
+    ranks->is_slow_node = least - others >= (work_of(ranks->slowest) - others) / 2;
 }
 
 static bool compare_ranks(struct marey__fact_ranks *ranks)
@@ -92,6 +117,7 @@ static bool compare_ranks(struct marey__fact_ranks *ranks)
         if (ranks->slowest == NULL || work_of(rank) > work_of(ranks->slowest))
             ranks->slowest = rank;
     }
+    find_slow_node(ranks, room);
     ranks->step_ns = most;
     ranks->excess_ns = work_of(ranks->slowest) - median_of_others(ranks, room, -1);
     for (size_t i = 0; i < ranks->n; i++)

@@ -26,6 +26,18 @@ static void put_action(enum marey__fact_phase phase, struct marey__finding *out)
               "process.");
 }
 
+/* "rank 9 (node2), which works"; the node only if there are several. */
+static void put_who(const struct marey__fact_ranks *ranks, char *text, size_t size)
+{
+    const struct marey_process *const info = ranks->slowest->trainer->info;
+    if (ranks->is_slow_node)
+        snprintf(text, size, "the ranks of %s, which work up to", info->host);
+    else if (ranks->has_nodes)
+        snprintf(text, size, "rank %d (%s), which works", info->rank, info->host);
+    else
+        snprintf(text, size, "rank %d, which works", info->rank);
+}
+
 bool marey__find_straggler(const struct marey__diagnosis *d, struct marey__finding *out)
 {
     const struct marey__facts *const facts = &d->facts;
@@ -35,7 +47,7 @@ bool marey__find_straggler(const struct marey__diagnosis *d, struct marey__findi
                  marey__fact_ranks_find_place(facts, ranks.slowest, ranks.phase, &out->statement.place);
     if (found) {
         const struct marey_process *const info = ranks.slowest->trainer->info;
-        char more[32], step[32];
+        char more[32], step[32], who[128];
         out->statement.id = "straggler";
         out->statement.phase = ranks.phase;
         out->confidence = 0.8;
@@ -44,13 +56,19 @@ bool marey__find_straggler(const struct marey__diagnosis *d, struct marey__findi
                                  ranks.error_ns / ranks.step_ns);
         marey_text_number(ranks.excess_ns, MAREY_UNIT_NS, more, sizeof more);
         marey_text_number(ranks.step_ns, MAREY_UNIT_NS, step, sizeof step);
-        snprintf(
-            out->statement.claim, sizeof out->statement.claim,
-            "Straggler: the other ranks wait for rank %d, which works %s longer in each step of "
-            "%s, mostly in the phase %s.",
-            info->rank, more, step, marey__fact_phase_names[ranks.phase]);
+        put_who(&ranks, who, sizeof who);
+        snprintf(out->statement.claim, sizeof out->statement.claim,
+                 "Straggler: the other ranks wait for %s %s longer in each step of %s, mostly in the "
+                 "phase %s.",
+                 who, more, step, marey__fact_phase_names[ranks.phase]);
         snprintf(out->detail, sizeof out->detail, "of this phase on rank %d.", info->rank);
-        put_action(ranks.phase, out);
+        if (ranks.is_slow_node)
+            snprintf(out->statement.action, sizeof out->statement.action,
+                     "Compare CPU clocks, other programs, memory and storage of %s with the other nodes; "
+                     "or give its ranks less work.",
+                     info->host);
+        else
+            put_action(ranks.phase, out);
     }
     marey__fact_ranks_fini(&ranks);
     return found;

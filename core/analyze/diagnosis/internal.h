@@ -356,6 +356,7 @@ struct marey__fact_ranks {
     struct marey__fact_rank *list;
     size_t n;
     const struct marey__fact_rank *slowest; /* waits least */
+    bool has_nodes, is_slow_node; /* several hosts; all ranks of the slowest one's host are late */
     double step_ns, excess_ns,
         error_ns; /* of the slowest: what it works longer than the median of the others */
     enum marey__fact_phase phase; /* in which it does so the longest */
