@@ -253,7 +253,7 @@ void marey__put_string(marey_table *table, const char *text);
 void marey__put_note(marey_table *table, const char *fmt, ...) MAREY_PRINTF(2, 3);
 /* Null if the value is unknown or not finite. */
 void marey__put_real(marey_table *table, double value, bool is_known);
-void marey__put_whole(marey_table *table, uint64_t value, bool is_known);
+void marey__put_u64_or_null(marey_table *table, uint64_t value, bool is_known);
 /* Null if unknown (negative). */
 void marey__put_rank(marey_table *table, int64_t rank);
 /* Its rank, null if unknown, and its pid. */

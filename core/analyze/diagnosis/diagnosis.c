@@ -1,4 +1,6 @@
-/* The diagnosis as a whole: facts are read, rules asked, findings sorted; the entry of the registry. */
+/*
+ * The diagnosis: reads facts, applies rules, sorts findings; its entry in the registry of analyses.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +8,7 @@
 
 #include "analyze/diagnosis/internal.h"
 
-/* An id that another one explains comes after it. */
+/* In order of precedence: a rule may use the findings of earlier ones. */
 static marey__finding_rule *const rules[] = {
     marey__find_memory_leak,     marey__find_cpu_oversubscribed,
     marey__find_straggler,       marey__find_exposed_communication,
@@ -24,7 +26,10 @@ static double gain_without(double share)
     return 1 / (1 - fmin(fmax(share, 0), 0.999));
 }
 
-/* What is left of a step may become faster, too: cores, caches and memory bandwidth are free for it. */
+/*
+ * The rest of a step may also become faster: it gets more of the cores, caches and memory
+ * bandwidth.
+ */
 static double leeway(double share)
 {
     return 1 / (1 - share / 3 - pow(share, 4) / 3);
@@ -51,8 +56,8 @@ void marey__finding_set_measured(struct marey__finding *f, double share, double 
 
 static bool is_worth_it(const struct marey__finding *f)
 {
-    return f->is_risk ||
-           (gain_without(f->statement.share) >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
+    return f->is_risk || (gain_without(f->statement.share) >= MAREY__GAIN_LEAST &&
+                          f->gain_low >= MAREY__GAIN_LOW_LEAST);
 }
 
 /* Risks first, then by gain. */
@@ -118,7 +123,7 @@ static void put_shares(const struct marey__facts *facts, char *text, size_t size
         marey__append(text, size, len, ".");
 }
 
-/* Rows of the table: what, and its share. */
+/* A row of the table has a kind of activity and its share. */
 static void put_device(const marey_table *device, char *text, size_t size, size_t *len)
 {
     const char *before = " GPU: ";
@@ -158,7 +163,9 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
     uint64_t n_all = 0;
     for (size_t i = 0; i < f->n_trainers; i++)
         n_all = MAREY__MAX(n_all, f->trainers[i].n_steps);
-    /* Where the CPU runs ahead of a device, most steps are short, and the median says nothing. */
+    /*
+     * If the CPU runs ahead of a device, most steps are short and the median is not representative.
+     */
     const bool is_skewed = f->mean_ns > f->median_ns + f->median_ns / 5;
     marey__append(text, size, &len, "%" PRIu64 " training step%s%s: %s/step", n_all,
                   n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "",
@@ -179,7 +186,7 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
         marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
 }
 
-/* What a trace of another tool does not have, and what records it. */
+/* What the trace of another tool lacks, and how to record it. */
 static void find_missing(struct marey__diagnosis *d)
 {
     const struct marey__facts *const f = &d->facts;

@@ -1,4 +1,4 @@
-/* The diagnosis as JSON, docs/formats/diagnosis.md. Shares are 0 to 1; what is unknown is null. */
+/* The diagnosis as JSON, docs/formats/diagnosis.md. Shares are 0 to 1; unknown values are null. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void put_startup(struct marey__buf *b, const marey_table *table)
     marey__buf_puts(b, "],");
 }
 
-/* Of the traced steps. */
+/* Shares of the traced steps. */
 static void put_device(struct marey__buf *b, const struct marey__fact_device *d)
 {
     const double whole = (double)d->traced_ns;
@@ -106,7 +106,7 @@ static const char *severity(const struct marey__finding *f)
     return f->is_risk || f->at_most >= 1.3 ? "high" : f->at_most >= 1.1 ? "medium" : "low";
 }
 
-/* The place, and the longest times of the table, in which a finding was seen. */
+/* The place, and the longest times at which the finding was observed, from the table. */
 static void put_evidence(struct marey__buf *b, const struct marey__facts *facts,
                          const struct marey__cause *cause, const marey_table *table)
 {
@@ -139,7 +139,7 @@ static void put_evidence(struct marey__buf *b, const struct marey__facts *facts,
     marey__buf_puts(b, "]");
 }
 
-/* What a finding and its causes have in common; `f` is the finding. */
+/* The fields that findings and their causes share; `f` is the finding. */
 static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
                       const struct marey__cause *cause, const struct marey__finding *f,
                       const marey_table *evidence)

@@ -9,9 +9,11 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
                               const struct marey__finding *f, const char *bold, const char *plain)
 {
     const struct marey_samples_function *const function =
-        facts->has_samples ? marey_samples_get_function(facts->set.samples, f->statement.place.function)
-                           : NULL;
-    if (f->statement.place.function != 0 && f->statement.place.line == 0) /* native, without debug information */
+        facts->has_samples
+            ? marey_samples_get_function(facts->set.samples, f->statement.place.function)
+            : NULL;
+    if (f->statement.place.function != 0 &&
+        f->statement.place.line == 0) /* native, without debug information */
         marey__buf_printf(line, "%s%s (%s)%s is %.0f %% ", bold, function->name, function->module,
                           plain, f->statement.place.share * 100);
     else if (f->statement.place.function != 0)
@@ -39,8 +41,8 @@ void marey__finding_put_gain(struct marey__buf *line, const struct marey__findin
 static marey_status put_finding(struct marey__lines *lines, const struct marey__diagnosis *d, size_t i)
 {
     const struct marey__finding *const f = &d->findings[i];
-    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->statement.claim,
-                      marey__style(lines, PLAIN));
+    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD),
+                      f->statement.claim, marey__style(lines, PLAIN));
     marey__finding_put_gain(&lines->line, f, "  at most ", "x faster");
     MAREY_TRY(marey__lines_end(lines));
     if (f->detail[0] != '\0') {
@@ -57,7 +59,7 @@ static marey_status put_finding(struct marey__lines *lines, const struct marey__
     return marey__lines_end(lines);
 }
 
-/* Where the interval includes zero, only its upper end says something. */
+/* If the interval includes zero, only its upper end is informative. */
 static marey_status put_cost(struct marey__lines *lines, const struct marey__facts *f)
 {
     struct marey__buf *const line = &lines->line;
@@ -74,7 +76,7 @@ static marey_status put_cost(struct marey__lines *lines, const struct marey__fac
     return marey__lines_end(lines);
 }
 
-/* Its largest parts. */
+/* The largest parts of start-up. */
 static marey_status put_startup(struct marey__lines *lines, const marey_table *table)
 {
     enum { MOST = 3 };

@@ -1,4 +1,4 @@
-/* What follows from steps: which are warm-up, what a step consists of. */
+/* Summaries of steps: which are warm-up, and how their time splits into phases. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ uint64_t marey__fact_median(uint64_t *values, size_t n)
     return n % 2 != 0 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
 }
 
-/* Of the steps from `first` on; 0 on out of memory, which a caller takes for no steps. */
+/* The median length of the steps from `first` on; 0 on out of memory, as without steps. */
 static uint64_t median_from(const struct marey__trainer *t, size_t first)
 {
     const size_t n = t->n_steps - first;
@@ -35,13 +35,14 @@ static uint64_t median_from(const struct marey__trainer *t, size_t first)
 }
 
 /*
- * The first step always is warm-up when there are others: allocators, caches and compilers start in it. So are the next
- * ones while they take longer than 1.5 typical steps, up to a tenth of all, or three.
+ * The first of several steps is always warm-up: allocators, caches and compilers start in it. The
+ * next ones are warm-up while they take longer than 1.5 times the median, up to a tenth of all
+ * steps or three.
  */
 static void find_warmup(struct marey__trainer *t)
 {
     const size_t most = t->n_steps < 4 ? t->n_steps - 1 : MAREY__MAX((size_t)3, t->n_steps / 10);
-    /* A profiler starts in the middle of a training. */
+    /* torch.profiler starts in the middle of a training, so its first step is not warm-up. */
     t->n_warmup = t->n_steps > 1 && !marey__is_torch_trace(t->info);
     const uint64_t median = median_from(t, t->n_warmup);
     while (t->n_warmup < most && length_of(&t->steps[t->n_warmup]) > median + median / 2)
@@ -49,7 +50,7 @@ static void find_warmup(struct marey__trainer *t)
     t->median_ns = median_from(t, t->n_warmup);
 }
 
-/* Phases come in the order of their begin, and none overlaps another. */
+/* Phases are sorted by start and do not overlap. */
 static void split_steps(struct marey__trainer *t)
 {
     size_t at = 0;
@@ -119,7 +120,7 @@ bool marey__facts_summarize_steps(struct marey__facts *facts)
     return true;
 }
 
-/* A ratio of sums: its error is that of the part of a step that the ratio does not explain. */
+/* A ratio of sums; its standard error follows from each step's residual. */
 void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase phase,
                         double *share, double *error)
 {

@@ -1,15 +1,16 @@
 /*
- * What devices did in the steps that were traced, and why they were idle.
+ * The activity of devices in traced steps, and the causes of their idle time.
  *
  *   device   ████████          ██████████████
  *   thread   ─[launch]─[ wait ]──[ data ]──[launch]─
  *                    '-'sync    '--data--''host'      exposed: the device is idle
  *
- * Each idle nanosecond belongs to one cause: the phase data; else a wait of the host that let the device run dry, for as
- * long as that wait took, since work could have been launched so much earlier; else the host, up to the launch of what comes
- * next. What is left the device owes to itself: the latency of a launch, streams that wait for one another.
+ * Each idle nanosecond has one cause, in this order: the phase data; a wait of the host that
+ * drained the device's queue, for the length of the wait, since without it work would have been
+ * launched that much earlier; the host, until it launches the next work. The rest is launch latency
+ * and streams that wait for each other.
  *
- * Tracing slows steps down, so shares of the device are of the traced steps.
+ * Tracing slows steps down, so the device's shares are relative to traced steps.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 /* A call in which the host waits for the device. */
 struct host_wait {
     uint64_t begin_ns, end_ns;
-    uint64_t left_ns; /* of its time; the rest explains idle time already */
+    uint64_t left_ns; /* part of the wait that does not explain idle time yet */
     uint32_t lane;
 };
 
@@ -29,24 +30,24 @@ struct edge {
     bool is_begin;
 };
 
-/* A process while it is read. */
+/* State of reading a process. */
 struct reading {
     struct marey__facts *facts;
     struct marey__trainer *trainer;
     const struct marey__work_set *set;
-    struct edge *edges; /* of windows of tracing */
+    struct edge *edges; /* of GPU tracing windows */
     size_t n_edges, edges_cap;
-    struct marey__interval *traced; /* what these enclose; without any edge, steps that launch something */
+    struct marey__interval *traced; /* the windows; without edges, steps that launch work */
     size_t n_traced, traced_cap;
     struct host_wait *waits;
     size_t n_waits, waits_cap;
 };
 
-/* A device of it. */
+/* One device of the process. */
 struct device {
     struct reading *r;
     const struct marey__device_work *work;
-    struct marey__interval *steps; /* by step: as far as it is traced */
+    struct marey__interval *steps; /* by step: its traced part */
     struct marey__traced_step *sums;
 };
 
@@ -74,7 +75,7 @@ static bool take_call(void *ctx, struct marey__lane_stack *lane, const struct ma
         (struct host_wait){call->start_ns, end_ns, end_ns - call->start_ns, lane->info->lane});
 }
 
-/* A copy to the host waits where its call returns after the copy has ended. */
+/* A copy to the host is a wait if its call returns after the copy has ended. */
 static bool add_copies(struct reading *r)
 {
     for (size_t d = 0; d < r->set->n_devices; d++)
@@ -103,7 +104,7 @@ static bool edge_is_before(const void *a, const void *b)
     return ((const struct edge *)a)->ns < ((const struct edge *)b)->ns;
 }
 
-/* Without windows, a schedule may have left steps out: those in which nothing is launched do not count. */
+/* Without windows, a schedule may have skipped steps: ignore those that launch nothing. */
 static bool find_steps(struct reading *r)
 {
     const struct marey__trainer *const t = r->trainer;
@@ -122,7 +123,10 @@ static bool find_steps(struct reading *r)
     return marey__intervals_unite(r->traced, &r->n_traced);
 }
 
-/* Steps that a window touches take what tracing costs, its start and its end included. Always true. */
+/*
+ * Marks the steps that overlap a window: they include the cost of tracing, its start and its end.
+ * Returns true.
+ */
 static bool mark_steps(const struct reading *r)
 {
     const struct marey__trainer *const t = r->trainer;
@@ -156,12 +160,12 @@ static bool add_interval(struct marey__interval **list, size_t *n, size_t *cap, 
     return MAREY__PUSH(*list, *n, *cap, (struct marey__interval){begin_ns, end_ns});
 }
 
-/* A gap of a device, and what explains it. */
+/* A gap between two activities of a device, and its cause. */
 struct gap {
     uint64_t begin_ns, end_ns;
-    uint64_t host_end_ns;   /* the host is to blame up to here at most */
+    uint64_t host_end_ns;   /* the host causes it up to here at most */
     struct host_wait *wait; /* NULL: none */
-    uint64_t reached_ns;    /* up to here without a hole */
+    uint64_t reached_ns;    /* processed up to here without a hole */
 };
 
 /* Idle time outside of data. */
@@ -191,7 +195,7 @@ static bool take_rest(const struct device *d, struct gap *gap, struct marey__tra
     return add_interval(&t->host_gaps, &t->n_host_gaps, &t->host_gaps_cap, begin_ns, end_ns);
 }
 
-/* The part of a gap in one step: phases of data first. */
+/* Assigns the part of a gap within one step: first to phases of data. */
 static bool take_piece(const struct device *d, struct gap *gap, struct marey__traced_step *sum,
                        uint64_t begin_ns, uint64_t end_ns)
 {
@@ -229,7 +233,7 @@ static bool take_gap(const struct device *d, struct gap *gap)
     return true;
 }
 
-/* The wait in which the device ran dry, and after which it stayed so. */
+/* The wait during which the device's queue drained, and after which it stayed empty. */
 static struct host_wait *find_wait(const struct reading *r, const struct gap *gap)
 {
     enum { THREADS = 8 };
@@ -241,7 +245,7 @@ static struct host_wait *find_wait(const struct reading *r, const struct gap *ga
     return NULL;
 }
 
-/* Work number `next` ends the gap; NO_INDEX: it is the last one. */
+/* Work number `next` ends the gap; NO_INDEX for the last gap. */
 static bool add_gap(const struct device *d, uint64_t begin_ns, size_t next)
 {
     const struct marey__work_set *const set = d->r->set;
@@ -274,7 +278,10 @@ static bool find_gaps(const struct device *d)
 
 /* ---- a device ---- */
 
-/* Work that ran when a window began is not recorded; where more was queued behind it, the device was busy until then. */
+/*
+ * Work that ran when a window began is not recorded. If more was queued, the device was busy until
+ * that began.
+ */
 static uint64_t begin_of(const struct device *d, const struct marey__interval *window)
 {
     size_t i;
@@ -325,7 +332,7 @@ static bool add_sums(const struct device *d)
     return true;
 }
 
-/* Which work is under way in the traced steps. */
+/* Sums what the device does at each time of the traced steps. */
 static bool add_atoms(const struct device *d)
 {
     struct marey__fact_device *const sum = &d->r->facts->device;
@@ -396,15 +403,15 @@ static marey_status read_trainer(struct marey__facts *facts, struct marey__train
 }
 
 /*
- * The CPU may run ahead of a device for many steps, and then wait until the queue has room. A window that has only the
- * short steps says nothing about the device; neither does one that has only the wait. Time in which nothing is trained
- * does not count.
+ * The CPU may run ahead of a device for many steps, and then wait until the queue has room. A
+ * window with only the short steps, or only the wait, is not representative of the device.
+ * Evaluation, checkpoints and logging are excluded.
  */
 static void drop_untypical(struct marey__facts *facts)
 {
-    static const enum marey__fact_phase occasional[] = {MAREY__FACT_EVALUATION, MAREY__FACT_CHECKPOINT,
-                                                  MAREY__FACT_LOGGING};
-    const double most = 1.5; /* between the mean of traced steps and that of all */
+    static const enum marey__fact_phase occasional[] = {MAREY__FACT_EVALUATION,
+                                                        MAREY__FACT_CHECKPOINT, MAREY__FACT_LOGGING};
+    const double most = 1.5; /* ratio of the mean traced step to the mean step */
     struct marey__fact_device *const d = &facts->device;
     double all_ns = (double)facts->steady_ns, traced_ns = 0;
     size_t n = 0;
@@ -435,15 +442,15 @@ marey_status marey__facts_read_device(struct marey__facts *facts)
     return status;
 }
 
-/* Time outside of data that counts for the shares below. */
+/* The step's time outside of data, the base of the shares below. */
 static double rest_of(const struct marey__traced_step *step)
 {
     return (double)step->ns - (double)step->part_ns[MAREY__TRACED_DATA];
 }
 
 /*
- * Of the time outside of data in traced steps, and that time of all steps: then shares of data, which are of all steps, and
- * these are never more than the whole.
+ * The share of the time outside of data in traced steps, scaled by the share of that time in all
+ * steps. Together with shares of data, which refer to all steps, the sum never exceeds 1.
  */
 void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
                                double *share, double *error)

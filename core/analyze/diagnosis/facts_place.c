@@ -1,16 +1,19 @@
-/* Where samples are in the code: the innermost function with most of them, and the line of it that runs most. */
+/*
+ * Finds the place of samples: the innermost function with at least half of them, and its most
+ * frequent line.
+ */
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
 
-/* A hook of marey, which is nobody's work. */
+/* marey's own hook; excluded. */
 static bool is_mareys(const struct marey_samples_function *f)
 {
     return strstr(f->file, "/marey/_auto") != NULL ||
            strstr(f->file, "/marey/_loader_workers.py") != NULL;
 }
 
-/* Frames around a loader are not loading. */
+/* Frames around the loader do not belong to loading. */
 static bool is_loader(const struct marey_samples_function *f)
 {
     return strstr(f->file, "/torch/utils/data/") != NULL;
@@ -49,7 +52,10 @@ static bool is_named_logging(const char *name)
     return false;
 }
 
-/* Progress bars and loggers that run other code around them do not count for it: a frame of the user's ends that. */
+/*
+ * Flags pass to callees. A frame of the user's code clears logging: progress bars and loggers may
+ * call it.
+ */
 static uint8_t flags_of(const struct marey_samples_function *f, uint8_t around)
 {
     enum { IN_LIBRARY = 128 };
@@ -82,7 +88,7 @@ bool marey__facts_flag_stacks(struct marey__facts *facts)
 {
     const marey_samples *const samples = facts->set.samples;
     facts->stack_flags = marey__calloc((size_t)facts->n_stacks + 1, 1);
-    /* A stack comes after that of its caller. */
+    /* A caller's stack has a smaller number. */
     for (uint32_t i = 1; facts->stack_flags != NULL && i <= facts->n_stacks; i++) {
         const struct marey_samples_stack stack = marey_samples_get_stack(samples, i);
         facts->stack_flags[i] =
@@ -97,12 +103,12 @@ bool marey__facts_flag_stacks(struct marey__facts *facts)
 
 struct place_search {
     const struct marey__facts *facts;
-    bool is_loading;         /* frames around the innermost one of torch's loader are left out */
+    bool is_loading;         /* ignores frames around the innermost one of torch's loader */
     const uint64_t *weights; /* by stack */
-    const uint64_t *others;  /* the same of other samples, to compare with; NULL: none */
-    uint64_t *ns, *other_ns; /* by function: of the samples it is in */
-    double *depth_ns;        /* by function: the same times the depth of its innermost frame */
-    uint32_t *seen;          /* by function: the last stack that had it */
+    const uint64_t *others;  /* weights of the samples to compare with; NULL: none */
+    uint64_t *ns, *other_ns; /* by function: weight of the samples that contain it */
+    double *depth_ns;        /* by function: weight times the depth of its innermost frame */
+    uint32_t *seen;          /* by function: the last stack that contained it */
 };
 
 static void add_other(const struct place_search *s, uint32_t stack)
@@ -136,7 +142,10 @@ static void add_stack(const struct place_search *s, uint32_t stack)
     }
 }
 
-/* The innermost on average of those that at least half of the samples are in, and few of the others where there are any. */
+/*
+ * The innermost function, on average, of those in at least half of the samples and in few of the
+ * other samples.
+ */
 static uint32_t innermost(const struct place_search *s, uint64_t all_ns, uint64_t others_ns,
                           bool only_users)
 {
@@ -158,7 +167,7 @@ static uint32_t innermost(const struct place_search *s, uint64_t all_ns, uint64_
     return found;
 }
 
-/* Of the innermost frame of a function in a stack; 0: it is not in it. */
+/* The location of the function's innermost frame in a stack; 0: not in it. */
 static uint32_t location_in(const struct marey__facts *facts, uint32_t stack, uint32_t function)
 {
     while (stack != 0) {
@@ -170,7 +179,7 @@ static uint32_t location_in(const struct marey__facts *facts, uint32_t stack, ui
     return 0;
 }
 
-/* The line of the function's innermost frame that has most of the time. */
+/* The line with the most time among the function's innermost frames. */
 static bool find_line(const struct place_search *s, struct marey__fact_place *out)
 {
     const marey_samples *const samples = s->facts->set.samples;
@@ -255,7 +264,10 @@ static const struct marey_samples_function *function_of(const marey_samples *sam
                                       marey_samples_get_location(samples, location).function);
 }
 
-/* Whether a stack runs code of the user's, or of the standard library for it, or if asked of numpy and torch. */
+/*
+ * Whether the user's code runs, or code that it calls in the standard library and, `with_arrays`,
+ * in numpy and torch.
+ */
 static bool is_for_user(const marey_samples *samples, uint32_t stack, bool with_arrays)
 {
     while (stack != 0) {
@@ -271,8 +283,8 @@ static bool is_for_user(const marey_samples *samples, uint32_t stack, bool with_
     return false;
 }
 
-uint64_t marey__fact_weight(const struct marey__facts *facts, const struct marey__sample_bucket *bucket,
-                            enum marey__fact_samples which)
+uint64_t marey__fact_weight(const struct marey__facts *facts,
+                            const struct marey__sample_bucket *bucket, enum marey__fact_samples which)
 {
     const marey_samples *const samples = facts->set.samples;
     const struct marey__fact_sum *const sum = &bucket->sum;
@@ -313,8 +325,9 @@ uint64_t marey__facts_weigh(const struct marey__facts *facts, uint64_t kinds,
     *n = 0;
     for (size_t i = 0; i < facts->n_buckets; i++) {
         const struct marey__sample_bucket *const bucket = &facts->buckets[i];
-        const uint64_t own_ns =
-            marey__sample_bucket_has_kind(bucket, kinds) ? marey__fact_weight(facts, bucket, which) : 0;
+        const uint64_t own_ns = marey__sample_bucket_has_kind(bucket, kinds)
+                                    ? marey__fact_weight(facts, bucket, which)
+                                    : 0;
         ns += own_ns;
         *n += own_ns != 0 ? bucket->sum.n : 0;
     }
@@ -330,7 +343,7 @@ double marey__facts_unclaimed_gc(const struct marey__facts *facts)
                              (double)all_ns;
 }
 
-/* By stack. NULL on out of memory. */
+/* Weights by stack. NULL on out of memory. */
 static uint64_t *weigh_stacks(const struct marey__facts *facts, uint64_t kinds,
                               enum marey__fact_samples which)
 {
@@ -352,10 +365,10 @@ bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
     uint64_t *const weights MAREY__FREED = weigh_stacks(facts, kinds, which);
     if (weights == NULL)
         return false;
-    return !facts->has_samples ||
-           marey__facts_find_place_of(facts, weights, (kinds & ~loading) == 0,
-                                      which == MAREY__FACT_PYTHON || which == MAREY__FACT_USER_STARTUP,
-                                      out);
+    return !facts->has_samples || marey__facts_find_place_of(facts, weights, (kinds & ~loading) == 0,
+                                                             which == MAREY__FACT_PYTHON ||
+                                                                 which == MAREY__FACT_USER_STARTUP,
+                                                             out);
 }
 
 bool marey__facts_find_typical_place(const struct marey__facts *facts, uint64_t kinds,
@@ -378,9 +391,10 @@ uint64_t marey__facts_weigh_lines(const struct marey__facts *facts, uint64_t kin
                         *const python MAREY__FREED = marey__calloc(n, sizeof *python), ns = 0;
     for (size_t i = 0; all != NULL && python != NULL && i < facts->n_buckets; i++) {
         const struct marey__sample_bucket *const bucket = &facts->buckets[i];
-        const uint32_t location = marey__sample_bucket_has_kind(bucket, kinds)
-                                      ? location_in(facts, marey__sample_bucket_stack(bucket), function)
-                                      : 0;
+        const uint32_t location =
+            marey__sample_bucket_has_kind(bucket, kinds)
+                ? location_in(facts, marey__sample_bucket_stack(bucket), function)
+                : 0;
         all[location] += marey__fact_weight(facts, bucket, MAREY__FACT_ALL);
         python[location] += marey__fact_weight(facts, bucket, MAREY__FACT_PYTHON);
     }

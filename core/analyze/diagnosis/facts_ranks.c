@@ -1,9 +1,11 @@
 /*
- * Ranks of a training on CPUs: how long each works in a step, and how long it waits for the others.
+ * Ranks of a training on CPUs: the time that each works in a step, and the time that it waits for
+ * the others.
  *
- * A rank waits while its main thread is off the CPU in the backward pass, where DistributedDataParallel reduces gradients,
- * or in a function of torch.distributed. Samples give the share of such waits, hooks the exact lengths of steps and phases.
- * The last one to arrive waits only for the transfer:
+ * A rank waits while its main thread is off the CPU in the backward pass, where
+ * DistributedDataParallel reduces gradients, or in a function of torch.distributed. Samples give
+ * the share of waits, hooks the exact lengths of steps and phases. The last rank to arrive waits
+ * only for the transfer:
  *
  *   rank 0  [ work ][...... waits ......]
  *   rank 1  [ work ][...... waits ......]
@@ -16,7 +18,8 @@
 #include "analyze/diagnosis/internal.h"
 
 enum { FEWEST_STEPS = 8, FEWEST_SAMPLES = 30 };
-static const double most_different = 1.15; /* mean steps of ranks that wait for each other */
+static const double most_different =
+    1.15; /* ratio of mean steps among ranks that wait for each other */
 static const double part_of_forward = 0.15;
 
 static bool fill(struct marey__fact_rank *rank, const struct marey__trainer *t)
@@ -74,7 +77,10 @@ static bool is_on_node(const struct marey__fact_rank *a, const struct marey__fac
     return strcmp(a->trainer->info->host, b->trainer->info->host) == 0;
 }
 
-/* The median over the other ranks, or the ranks of other nodes: of work, or of a phase without waits. */
+/*
+ * The median over the other ranks, or the ranks of other nodes, of a phase without waits; `phase`
+ * < 0: of all work.
+ */
 static double median_of_others(const struct marey__fact_ranks *ranks, double *room, int phase)
 {
     size_t n = 0;
@@ -129,7 +135,7 @@ static bool compare_ranks(struct marey__fact_ranks *ranks)
         if (excess_ns[p] > excess_ns[ranks->phase])
             ranks->phase = (enum marey__fact_phase)p;
     }
-    /* Of work on more data, the forward pass has the user's code. */
+    /* More data lengthens both passes; the user's code is in the forward pass. */
     if (ranks->phase == MAREY__FACT_BACKWARD &&
         excess_ns[MAREY__FACT_FORWARD] >= part_of_forward * ranks->excess_ns)
         ranks->phase = MAREY__FACT_FORWARD;
@@ -164,7 +170,8 @@ bool marey__fact_ranks_find_place(const struct marey__facts *facts,
     *out = (struct marey__fact_place){0};
     for (size_t i = 0; weights != NULL && i < facts->n_rank_buckets; i++) {
         const struct marey__sample_bucket *const bucket = &facts->rank_buckets[i];
-        if (bucket->key >> 40 == number && marey__sample_bucket_has_kind(bucket, MAREY__FACT_BOTH(phase)))
+        if (bucket->key >> 40 == number &&
+            marey__sample_bucket_has_kind(bucket, MAREY__FACT_BOTH(phase)))
             weights[marey__sample_bucket_stack(bucket)] +=
                 bucket->sum.ns - marey__fact_weight(facts, bucket, MAREY__FACT_WAITING);
     }

@@ -1,4 +1,4 @@
-/* Steps and phases from the logs; then samples, each put into the phase of the step that it falls into. */
+/* Reads steps and phases from the logs, then assigns each sample to its phase of a step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct reading {
     struct marey__progress progress;
 };
 
-/* Whether the process has streams of a GPU. */
+/* Whether the process has GPU streams. */
 static bool has_streams(const struct marey__trainer *t)
 {
     for (uint32_t i = 0; i < t->info->n_lanes; i++)
@@ -63,7 +63,7 @@ static bool take_span(struct reading *r, const struct marey__span *span)
         (struct marey__fact_phase_span){span->begin_ns, span->end_ns, phase_of(r, span->site)});
 }
 
-/* Keep a mark's text, unless there is one already. */
+/* Keeps a mark's text unless one is kept already. */
 static bool take_text(char **into, const char *text, size_t len)
 {
     if (*into != NULL)
@@ -74,7 +74,7 @@ static bool take_text(char **into, const char *text, size_t len)
     return *into != NULL;
 }
 
-/* Garbage collections are recorded when they end. */
+/* A garbage collection is recorded when it ends. */
 static bool take_collection(struct marey__trainer *t, const char *text, size_t len, uint64_t ns)
 {
     char json[128] = "";
@@ -95,7 +95,7 @@ static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
         return true;
     const char *const name = marey_recording_site(t->recording, t->info->index, site)->name,
                       *const text = (const char *)&words[2];
-    /* The first DataLoader counts: programs construct that of training first. */
+    /* Keep the first DataLoader: programs construct that of training first. */
     return strcmp(name, "DataLoader") == 0      ? take_text(&t->loader, text, len)
            : strcmp(name, "torch.compile") == 0 ? take_text(&t->compiled, text, len)
            : strcmp(name, "gc") == 0            ? take_collection(t, text, len, ns)
@@ -148,7 +148,7 @@ static uint32_t target_of(const struct marey__facts *facts, const marey_recordin
     return 0;
 }
 
-/* Processes without steps are no trainers. */
+/* A process without steps is not a trainer. */
 static marey_status read_process(struct marey__facts *facts, marey_recording *recording,
                                  const struct marey_process *info)
 {
@@ -190,10 +190,10 @@ struct sampling {
     struct marey__facts *facts;
     const struct marey__samples_chosen *chosen;
     uint32_t *trainers;        /* by process of the set: its trainer, plus one */
-    uint64_t begin_ns, end_ns; /* of steps that count, of all trainers */
+    uint64_t begin_ns, end_ns; /* of all trainers' steps after warm-up */
 };
 
-/* MAREY__FACT_KINDS after the last step. */
+/* The kind of a sample; MAREY__FACT_KINDS after the last step. */
 static uint32_t kind_at(struct marey__trainer *t, uint64_t ns)
 {
     const struct marey__fact_step *const steps = t->steps;
@@ -212,7 +212,7 @@ static uint32_t kind_at(struct marey__trainer *t, uint64_t ns)
            (is_slow ? (uint32_t)MAREY__FACT_SLOW : 0);
 }
 
-/* Whether `ns` is in the list; times come in order. */
+/* Whether `ns` is in the list. Call with ascending times. */
 static bool is_in(const struct marey__interval *list, size_t n, size_t *at, uint64_t ns)
 {
     while (*at < n && list[*at].end_ns <= ns)
@@ -231,17 +231,17 @@ static void add_sums(struct marey__fact_sum *sum, const struct marey__fact_sum *
 }
 
 static bool add_to_bucket(struct marey__facts *facts, uint32_t kind, uint32_t stack,
-                        const struct marey__fact_sum *more)
+                          const struct marey__fact_sum *more)
 {
     const uint64_t key = (uint64_t)kind << 32 | stack;
-    const uint32_t number =
-        MAREY__MAP_NUMBER(&facts->buckets_by_key, facts->buckets, facts->n_buckets, facts->buckets_cap, key);
+    const uint32_t number = MAREY__MAP_NUMBER(&facts->buckets_by_key, facts->buckets,
+                                              facts->n_buckets, facts->buckets_cap, key);
     if (number != 0)
         add_sums(&facts->buckets[number - 1].sum, more);
     return number != 0;
 }
 
-/* Of a step that counts, where there are several trainers. */
+/* Only for steps after warm-up, and with several trainers. */
 static bool add_to_rank(struct marey__facts *facts, uint32_t trainer, uint32_t kind, uint32_t stack,
                         const struct marey__fact_sum *more)
 {
@@ -257,7 +257,9 @@ static bool add_to_rank(struct marey__facts *facts, uint32_t trainer, uint32_t k
     return number != 0;
 }
 
-/* Of a trainer, in a step that counts. Where another thread holds the interpreter lock, the main thread may wait for it. */
+/*
+ * Skips samples while another thread holds the interpreter lock: the main thread may wait for it.
+ */
 static bool add_slow_sample(struct marey__facts *facts, const struct marey__trainer *t,
                             uint32_t kind, const struct marey_samples_round *round,
                             const struct marey_samples_seen *seen)
@@ -292,7 +294,7 @@ static bool add_sample(struct marey__facts *facts, uint32_t kind,
     return add_to_bucket(facts, kind, seen->stack, &sum);
 }
 
-/* Who holds the interpreter lock while the main thread waits for it in a step. */
+/* Adds the thread that holds the interpreter lock while the main thread waits for it in a step. */
 static bool add_holder(struct marey__facts *facts, uint32_t kind,
                        const struct marey_samples_round *round, const struct marey_samples_seen *main)
 {
@@ -344,7 +346,7 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     return MAREY_OK;
 }
 
-/* Without steps, the program is what was sampled the longest. */
+/* Without steps, the trainer is the process that was sampled the longest. */
 static bool take_longest(struct marey__facts *facts)
 {
     uint32_t longest = 0;
@@ -373,7 +375,7 @@ static marey_status ignore_round(void *ctx, const struct marey_samples_round *ro
     return MAREY_OK;
 }
 
-/* Where few samples fall into gaps, those of all steps stand for them: idle time outside of data. */
+/* If few samples fall into gaps, use all samples of steps outside of data instead. */
 static bool fill_gaps(struct marey__facts *facts)
 {
     enum { ENOUGH = 30 };
@@ -385,7 +387,8 @@ static bool fill_gaps(struct marey__facts *facts)
     for (size_t i = 0, n = facts->n_buckets; i < n; i++) {
         const struct marey__sample_bucket bucket = facts->buckets[i];
         if (marey__sample_bucket_has_kind(&bucket, kinds) &&
-            !add_to_bucket(facts, MAREY__FACT_HOST_GAP, marey__sample_bucket_stack(&bucket), &bucket.sum))
+            !add_to_bucket(facts, MAREY__FACT_HOST_GAP, marey__sample_bucket_stack(&bucket),
+                           &bucket.sum))
             return false;
     }
     return true;
@@ -394,7 +397,7 @@ static bool fill_gaps(struct marey__facts *facts)
 static marey_status visit_samples(struct sampling *s)
 {
     struct marey__facts *const facts = s->facts;
-    if (facts->n_trainers == 0) { /* which one it is, is known after a first visit */
+    if (facts->n_trainers == 0) { /* a first visit finds the process sampled the longest */
         MAREY_TRY(marey__samples_visit(&facts->set, s->chosen, ignore_round, NULL));
         MAREY__TRY_MEMORY(take_longest(facts));
     }

@@ -1,13 +1,15 @@
 /*
- * What only some steps do: checkpoints, evaluation, logging, garbage collection; and outlier steps, which take more than 1.5
- * times the median; on a machine where chance makes many such steps, more than 3 or 6 times. What more than a quarter of the steps do is not rare, checkpoints and evaluation apart. Loading data is
- * left out of all lengths, since waiting for it has a finding of its own, and so are steps that GPU tracing slows down.
+ * Occasional work of steps: checkpoints, evaluation, logging, garbage collection; and outlier
+ * steps, which take more than 1.5 times the median, or 3 or 6 times on a noisy machine with many
+ * such steps. Work in more than a quarter of the steps is not occasional, except checkpoints and
+ * evaluation. Lengths exclude loading data, which has its own finding; outliers exclude steps that
+ * GPU tracing slows down.
  *
  *   length   ▁▁▁▁▁█▁▁▁▁▁█▁▁▁▁▁█
- *                 '-----'         period: most steps at this distance are such
+ *                 '-----'         period: most steps at this distance do it
  *
- * In a process that uses a GPU a slow step may be hidden: the GPU was busy meanwhile, and the next steps are shorter. What
- * these make up for does not count.
+ * In a process that uses a GPU, a slow step may be hidden: the GPU was busy meanwhile, and the next
+ * steps are shorter. The time that they make up is subtracted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +21,8 @@ enum { FEWEST_STEPS = 8, LONGEST_PERIOD = 2000 };
 struct search {
     struct marey__facts *facts;
     struct marey__trainer *t;
-    uint64_t *ns, *at;          /* by step that counts: of something occasional; where such steps are */
-    uint64_t typical_ns, more_ns; /* an outlier takes so much longer than a typical step */
+    uint64_t *ns, *at;            /* of steps that do it: the time, and the step's index */
+    uint64_t typical_ns, more_ns; /* the median; an outlier exceeds it by `more_ns` */
 };
 
 static uint64_t length_of(const struct marey__fact_step *step)
@@ -90,7 +92,7 @@ uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps)
 }
 
 static uint64_t occasional_ns(const struct search *s, enum marey__occasional what,
-                        const struct marey__fact_step *step)
+                              const struct marey__fact_step *step)
 {
     const uint64_t length_ns = length_of(step);
     switch (what) {
@@ -103,23 +105,25 @@ static uint64_t occasional_ns(const struct search *s, enum marey__occasional wha
     case MAREY__OCCASIONAL_GC:
         return step->gc_ns > s->typical_ns / 4 ? step->gc_ns : 0;
     default:
-        return length_ns > s->typical_ns + s->more_ns && !step->is_in_window ? length_ns - s->typical_ns
-                                                                           : 0;
+        return length_ns > s->typical_ns + s->more_ns && !step->is_in_window
+                   ? length_ns - s->typical_ns
+                   : 0;
     }
 }
 
-/* Returns false if too many steps do it. */
+/* Returns false with too few steps, or if too many of them do it. */
 static bool find_occasional(const struct search *s, enum marey__occasional what)
 {
     struct marey__trainer *const t = s->t;
     struct marey__fact_occasional *const sum = &s->facts->occasional[what];
-    const bool may_be_often = what == MAREY__OCCASIONAL_CHECKPOINT || what == MAREY__OCCASIONAL_EVALUATION;
+    const bool may_be_often =
+        what == MAREY__OCCASIONAL_CHECKPOINT || what == MAREY__OCCASIONAL_EVALUATION;
     const size_t n_steps = t->n_steps - t->n_warmup;
     size_t n = 0;
     for (size_t i = t->n_warmup; i < t->n_steps; i++)
         if ((s->ns[n] = occasional_ns(s, what, &t->steps[i])) != 0)
             s->at[n++] = i;
-    /* Where most steps evaluate, that is what the program is for. */
+    /* If most steps evaluate, evaluation is not rare. */
     if (n_steps < FEWEST_STEPS || (n > n_steps / 4 && !may_be_often) ||
         (n > n_steps / 2 && what == MAREY__OCCASIONAL_EVALUATION))
         return false;

@@ -1,6 +1,6 @@
 /*
- * What the system does to the program, while steps count, or without steps all the time: counters of the process tree, and
- * waits of main threads for files, with the place in the user's code.
+ * Facts from the system, for steps after warm-up, or without steps for the whole run: counters of
+ * the process tree, and waits of main threads for files, with their place in the user's code.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +14,11 @@ struct reading {
     marey_recording *recording;
     const struct marey_process *info;
     uint64_t begin_ns, end_ns;
-    uint64_t at_ns, before_ns; /* of the values that are being read, and of those before; 0: none */
-    double sums[MAREY__SYSTEM_COUNTERS], all_ns; /* values, times the time since the ones before */
+    uint64_t at_ns, before_ns; /* of the current and of the previous values; 0: none */
+    double sums[MAREY__SYSTEM_COUNTERS],
+        all_ns; /* values weighted by the time since the previous ones */
     uint32_t n_resident[MAREY__RESIDENT_PARTS];
-    uint32_t *trainers; /* by process of the set, plus one */
+    uint32_t *trainers; /* by process of the set: its trainer, plus one */
     uint64_t *io_by_location, *io_by_function, *io_by_wait;
     uint64_t *all_by_location; /* of main threads, at the innermost line of the user's code */
 };
@@ -64,7 +65,7 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
             continue;
         if (counter == MAREY__SYSTEM_RESIDENT)
             add_resident(r, ns, value);
-        if (ns != r->at_ns) { /* readings are rarer where there are many threads */
+        if (ns != r->at_ns) { /* with many threads, readings are less frequent */
             r->before_ns = r->at_ns;
             r->at_ns = ns;
             r->facts->system.n_values++;
@@ -75,7 +76,7 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
     return MAREY_OK;
 }
 
-/* Of the machine that the first trainer is on: its `marey run` counts. */
+/* Reads the counters that `marey run` recorded on the first trainer's machine. */
 static marey_status read_counters(struct reading *r)
 {
     struct marey__system_facts *const s = &r->facts->system;
@@ -105,7 +106,7 @@ static bool is_file_wait(uint32_t wait)
     return false;
 }
 
-/* In a step that counts, outside of phases that have findings of their own. */
+/* Whether it is after warm-up. `is_elsewhere`: in a phase that has its own finding. */
 static bool is_counted(const struct marey__trainer *t, uint64_t ns, bool *is_elsewhere)
 {
     size_t at;
@@ -121,7 +122,7 @@ static bool is_counted(const struct marey__trainer *t, uint64_t ns, bool *is_els
     return true;
 }
 
-/* The innermost location of the user's code, else the innermost one. */
+/* The innermost location of the user's code; without any, the innermost one. */
 static uint32_t place_of(const marey_samples *samples, uint32_t stack, bool is_native)
 {
     for (uint32_t at = stack; at != 0;) {
@@ -170,9 +171,10 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
 
 static marey_status read_waits(struct reading *r)
 {
-    enum {
-        PART_OF_LINE = 20
-    }; /* a line that surely waits in one sample of so many is there for it */
+    /*
+     * A line with more than this share of stable wait samples, 1 in 20, counts as waiting in all.
+     */
+    enum { PART_OF_LINE = 20 };
     struct marey__facts *const facts = r->facts;
     const marey_samples *const samples = facts->set.samples;
     r->trainers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *r->trainers);
@@ -189,9 +191,9 @@ static marey_status read_waits(struct reading *r)
         r->trainers[facts->trainers[i].target] = (uint32_t)i + 1;
     r->trainers[0] = 0;
     MAREY_TRY(marey__samples_visit(&facts->set, NULL, take_round, r));
-    marey__place_find_heaviest(samples, r->io_by_function, r->io_by_location, &facts->system.io_place);
-    uint32_t most =
-        0; /* the location that waits most, by little though it may be: short waits are seldom sure */
+    marey__place_find_heaviest(samples, r->io_by_function, r->io_by_location,
+                               &facts->system.io_place);
+    uint32_t most = 0; /* always counts, even below that share: short waits are seldom stable */
     for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++)
         most = r->io_by_location[i] > r->io_by_location[most] ? i : most;
     for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++)

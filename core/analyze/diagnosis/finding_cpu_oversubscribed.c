@@ -1,18 +1,21 @@
 /*
- * cpu-oversubscribed: in a Python program, many more threads want to run than there are CPU cores for them.
+ * cpu-oversubscribed: in a Python program, many more threads want to run than there are CPU cores
+ * for them.
  *
- * The kernel counts for how long threads run and for how long they wait for a core. Their sum is the mean number of threads
- * that want to run; it does not depend on what else runs on the machine. A risk without a gain: how much of the time of
- * the threads is useful, and how much is spent in waiting for each other at barriers, is not known.
- * Wrong when: the threads do work that the training needs, and fewer of them would do it no sooner.
+ * The kernel counts the time that threads run and the time that they wait for a core. The sum gives
+ * the mean number of threads that want to run, regardless of other programs on the machine. A risk
+ * without a gain: it is unknown how much of the threads' time is useful work, and how much is spent
+ * waiting for each other at barriers.
+ * Wrong when: the threads do work that the training needs, and fewer threads would not do it
+ * sooner.
  */
 #include <stdio.h>
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_threads = 2; /* that want to run, for each usable core */
+static const double least_threads = 2; /* that want to run, per usable core */
 static const double least_ns =
-    5e8; /* of counters: they are read less often where there are many threads */
+    5e8; /* covered by counters, which are read less often with many threads */
 
 bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct marey__finding *out)
 {

@@ -1,9 +1,9 @@
 /*
  * input-bound: steps wait in the data loader.
  *
- * Exposed time is that of the phase "data": the training thread is inside the loader and does nothing else. Of a process
- * that uses a GPU only that in which the GPU is idle, as in the steps that were traced; without a traced step the gain is
- * an upper bound.
+ * Exposed time is that of the phase "data", in which the training thread is inside the loader. In a
+ * process that uses a GPU, only time in which the GPU is idle counts, by the share in traced steps;
+ * without traced steps the gain is an upper bound.
  * Wrong when: a wait in the loader hides a wait for another rank (the step would not end sooner).
  */
 #include <math.h>
@@ -12,9 +12,12 @@
 #include "analyze/diagnosis/internal.h"
 
 static const double least_share = 0.05;  /* of a step */
-static const double least_unknown = 0.1; /* where no function stands out */
+static const double least_unknown = 0.1; /* the same, if no function stands out */
 static const double short_load_ns = 2e6; /* per step: workers would not help */
-/* Workers that are idle for most of the time, or run no code of the user's, are fast enough: batches are on their way. */
+/*
+ * Workers that are mostly idle, or do not run the user's code, are fast enough: batches are in
+ * transfer.
+ */
 static const double most_idle = 2.0 / 3, least_handing_over = 0.25;
 
 static bool is_users(const struct marey__facts *facts, uint32_t function)
@@ -30,7 +33,7 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
         return false;
     marey__facts_share(facts, MAREY__FACT_DATA, &share, &error);
     const double exposed = marey__facts_exposed_data(facts);
-    /* Where one rank loads longer than the others, that is a finding of its own. */
+    /* straggler covers a rank that loads longer than the others. */
     const struct marey__finding *const straggler = marey__diagnosis_find(d, "straggler");
     if (straggler != NULL && straggler->statement.phase == MAREY__FACT_DATA)
         return false;
@@ -46,9 +49,10 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     if (by_workers && !marey__facts_find_place(facts, workers, MAREY__FACT_ALL, &out->statement.place))
         return false;
     const bool is_handing_over =
-        by_workers && (out->statement.place.function == 0 || !is_users(facts, out->statement.place.function) ||
-                       (double)marey__facts_weigh(facts, workers, MAREY__FACT_IDLE, &n_idle) >=
-                           most_idle * (double)workers_ns);
+        by_workers &&
+        (out->statement.place.function == 0 || !is_users(facts, out->statement.place.function) ||
+         (double)marey__facts_weigh(facts, workers, MAREY__FACT_IDLE, &n_idle) >=
+             most_idle * (double)workers_ns);
     if (is_handing_over && share < least_handing_over)
         return false;
     out->statement.id = "input-bound";

@@ -1,8 +1,9 @@
 /*
  * io-bound: the main thread waits for files, outside of the data loader.
  *
- * Counted are samples off the CPU in a call that reads, writes, opens or syncs a file, or in a page fault from disk. What
- * comes from the page cache does not wait. Loading data has findings of its own, as have steps that write checkpoints.
+ * Counts samples off the CPU in a call that reads, writes, opens or syncs a file, or in a page
+ * fault from disk. Reads from the page cache do not wait. Excludes loading data and checkpoints,
+ * which have their own findings.
  * Wrong when: the wait hides another one, as for a GPU.
  */
 #include <math.h>
@@ -26,7 +27,7 @@ bool marey__find_io_bound(const struct marey__diagnosis *d, struct marey__findin
     const double share = (double)s->io_ns / (double)s->main_ns;
     if (share < least_share)
         return false;
-    /* A call that waits also works: in the kernel, and to prepare what it writes. */
+    /* A waiting call also uses the CPU: in the kernel, and to prepare its data. */
     const double lines = fmax(share, (double)s->io_lines_ns / (double)s->main_ns);
     marey__finding_set_between(out, share, lines, sqrt(share * (1 - share) / (double)s->n_main));
     out->statement.share = share;

@@ -1,15 +1,17 @@
 /*
- * memory-leak: resident memory grows during the whole training, in every part of it.
+ * memory-leak: resident memory grows in every part of the training.
  *
- * A risk without a gain: the program is stopped when the memory is used up. Growth at the beginning is warm-up, so the first
- * eighth of the steps does not count. What allocates it is unknown here; marey run --memory records that.
- * Wrong when: a cache fills, such as a dataset that keeps what it has read, and the recording ends before it is full.
+ * A risk without a gain: the kernel kills the program when memory is exhausted. Early growth is
+ * warm-up, so the first eighth of the steps is ignored. The allocating code is unknown here; marey
+ * run --memory records it.
+ * Wrong when: a cache fills, such as a dataset that keeps what it has read, and the recording ends
+ * before it is full.
  */
 #include <stdio.h>
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_growth = 64e6, least_share = 0.05; /* in bytes; of the memory before */
+static const double least_growth = 64e6, least_share = 0.05; /* in bytes; of the initial memory */
 static const double least_part = 0.05;                       /* of the growth, in each part */
 static const double least_ns = 5e9;
 enum { FEWEST_STEPS = 50 };

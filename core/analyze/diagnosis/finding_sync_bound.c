@@ -1,17 +1,18 @@
 /*
  * sync-bound: the device is idle after the CPU waited for it.
  *
- * A wait (.item(), .cpu(), printing a tensor, synchronize) lets the device run dry: the CPU launches nothing meanwhile,
- * and the device is idle from the end of its work until the next launch arrives. Without the wait, launches would come
- * earlier by as much as the wait takes, so exposed time is the shorter of the wait and the idle time after it.
- * Wrong when: the value decides what the step does next.
+ * A wait (.item(), .cpu(), printing a tensor, synchronize) drains the device's queue: the CPU
+ * launches nothing meanwhile, and the device is idle from the end of its work until the next launch
+ * arrives. Without the wait, launches would be earlier by its length, so exposed time is the
+ * shorter of the wait and the idle time after it.
+ * Wrong when: the rest of the step depends on the value.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_idle = 0.05; /* of the traced steps: a device that is busier is healthy */
+static const double least_idle = 0.05; /* of the traced steps; a busier device has no problem */
 
 bool marey__find_sync_bound(const struct marey__diagnosis *d, struct marey__finding *out)
 {
