@@ -219,7 +219,7 @@ void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
     const int error = nvml.init();
     if (error != 0) {
         const struct marey__known_error *const known = MAREY__KNOWN_ERROR(failures, (uint64_t)error);
-        dprintf(fd, "limited=it says: %.200s\n", marey__nvml_words(&nvml, error));
+        dprintf(fd, "limited=NVML: %.200s\n", marey__nvml_words(&nvml, error));
         if (known != NULL)
             dprintf(fd, "advice=%s\n", known->advice);
         return;

@@ -417,7 +417,7 @@ static void json_that_is_not_as_the_manifest_says_is_refused(void **state)
     const struct scratch *const s = *state;
     static const struct {
         const char *text, *words;
-    } cases[] = {{"[1, 2]", "not as long"},           {"[1, 2, 300]", "not a valid uint8"},
+    } cases[] = {{"[1, 2]", "list lengths differ"},   {"[1, 2, 300]", "not a valid uint8"},
                  {"[1, 2, -3]", "not a valid uint8"}, {"[1, 2, 3.5]", "not a valid uint8"},
                  {"[1, 2, true]", "lists differ"},    {"[1, 2, 3] 4", "follows the end"}};
     make_folder(s, "step-00000000");

@@ -55,7 +55,7 @@ static void mistakes_in_pickles_are_reported(void **state)
         CASE("\x80\x04](a.", "it adds to something that is not its own list or dict"),
         CASE("\x80\x04h\x00.", "it asks for a value that it did not remember"),
         CASE("\x80\x04q\x00.", "it remembers a value that is not there"),
-        CASE("\x80\x04Nr\xff\xff\xff\x7f.", "it numbers what it remembers with gaps"),
+        CASE("\x80\x04Nr\xff\xff\xff\x7f.", "memo indices are not consecutive"),
         CASE("\x80\x04"
              "c"
              "os\nsystem\n.",

@@ -213,7 +213,7 @@ static void a_bad_line_is_named(void **state)
     static const struct {
         const char *text, *part;
     } bad[] = {
-        {"a copy name", "line 1: a rule has four words"},
+        {"a copy name", "line 1: expected four words"},
         {"\n\na copied name x\n", "line 3: a rule's class is"},
         {"a copy look x\n", "line 1: a rule looks at"},
         {"# fine\na copy name x\nb", "line 3"},

@@ -461,7 +461,7 @@ static void the_rest_of_a_folder_with_files_of_itwinai_is_read(void **state)
     assert_int_equal(runs->n, 2);
     assert_int_equal(runs->list[0].workers, 4);
     assert_int_equal(runs->list[1].workers, 8);
-    expect_note(runs, "torch-traces, which lies beside");
+    expect_note(runs, "torch-traces, found next to");
     runs_destroy(runs);
 }
 

@@ -352,7 +352,7 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
 }
 
 static const struct marey_setting settings[] = {
-    {"experimental", MAREY_SETTING_FLAG, NULL, "findings as well whose rules are not proven yet"},
+    {"experimental", MAREY_SETTING_FLAG, NULL, "also report experimental findings"},
 };
 
 static const struct marey__report_format formats[] = {{"markdown", marey__diagnosis_markdown}, {0}};

@@ -56,8 +56,8 @@ bool marey__find_gil_contention(const struct marey__diagnosis *d, struct marey__
              "GIL contention: training waits %.0f %% of each step for the interpreter lock, which "
              "%s%s holds.",
              share * 100, has_name ? "thread " : "another thread", has_name ? holder->name : "");
-    snprintf(out->detail, sizeof out->detail, "of what holds the lock.");
-    snprintf(out->is.action, sizeof out->is.action,
+    snprintf(out->detail, sizeof out->detail, "of the time that the lock is held.");
+    snprintf(out->statement.action, sizeof out->statement.action,
              "Run this in another process, run it less often, or use code that releases the lock "
              "(torch, "
              "numpy).");

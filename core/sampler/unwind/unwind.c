@@ -45,10 +45,9 @@ marey_status marey__unwind_create_from(const struct marey__unwind_source *source
     if (unwind->cache == NULL)
         status = marey__no_memory();
     else if (!read_maps(unwind))
-        status = marey__fail(
-            MAREY_EUNAVAILABLE,
-            "what the process has mapped cannot be read: it has ended, or /proc/PID/maps "
-            "may not be read");
+        status =
+            marey__fail(MAREY_EUNAVAILABLE,
+                        "cannot read /proc/PID/maps: the process has ended, or access is denied");
     if (status == MAREY_OK)
         *out = unwind;
     else
