@@ -110,7 +110,7 @@ def test_rows_that_lack_something_are_left_out_and_reported(marey, tmp_path):
         ("epoch_id,time,name,nodes\n0,1.5,torch-ddp,1\n", "has no readings of GPU power"),
     ],
 )
-def test_other_files_are_reported_apart(marey, tmp_path, text, says):
+def test_other_files_are_distinguished(marey, tmp_path, text, says):
     (tmp_path / "a.csv").write_text(text)
     done = marey("report", "--energy", "a.csv")
     assert (done.returncode, done.stdout) == (2, "")

@@ -144,7 +144,7 @@ def test_self_and_inclusive_by_anything(generate):
     assert "50.0 %" in generate(RUN, "--by", "function").stdout
 
 
-def test_processes_and_threads_are_reported_apart(generate):
+def test_processes_and_threads_are_distinguished(generate):
     text = (
         'process 7:"python train.py";thread (0x1F): MainThread;main (a.py:1) 30\n'
         'process 7:"python train.py";thread (0x2F): loader;main (a.py:1) 10\n'

@@ -316,7 +316,7 @@ def test_a_pipe_is_read_once(marey_here, start, tmp_path):
     assert json.loads(out)["ranges"]
 
 
-def test_stats_and_traces_are_reported_apart(marey_here, tmp_path):
+def test_stats_and_traces_are_distinguished(marey_here, tmp_path):
     """Both may begin with a brace."""
     (tmp_path / "t.json").write_text(trace(*[slice_of("step", 10 * i, 5) for i in range(30)]))
     done = marey_here("compare", "t.json", "t.json", "--json")

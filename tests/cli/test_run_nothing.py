@@ -29,7 +29,7 @@ int main(int n_args, char **args)
 """
 
 
-def test_a_program_that_is_too_short_is_reported_what_to_run(marey: Callable[..., Finished]) -> None:
+def test_a_program_that_is_too_short_gets_a_command_to_run(marey: Callable[..., Finished]) -> None:
     for _ in range(10):  # on a busy machine even this one may be long enough
         done = marey("run", "--force", "-o", "x.marey", "sh", "-c", "exit 4")
         assert done.returncode == 4

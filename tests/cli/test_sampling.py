@@ -446,7 +446,7 @@ def nobody(program: Path, tmp_path: Path) -> dict[str, object]:
     return {"python": system, "as": {"user": 65534, "group": 65534, "extra_groups": []}}
 
 
-def test_an_unprivileged_user_reads_what_is_its_own_and_is_reported_why_not_else(marey, nobody, python, tmp_path):
+def test_an_unprivileged_user_reads_what_is_its_own_and_learns_why_not_else(marey, nobody, python, tmp_path):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     theirs = subprocess.Popen([nobody["python"], "-c", STUCK], **pipes, **nobody["as"])
     try:

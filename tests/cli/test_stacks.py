@@ -123,7 +123,7 @@ def test_speedscope_has_a_profile_for_each_thread_and_frames_with_places(marey, 
     assert {"marked", "loss"}.isdisjoint(frame["name"] for frame in file["shared"]["frames"])
 
 
-def test_ranks_are_reported_apart(marey, emit):
+def test_ranks_are_distinguished(marey, emit):
     for rank in "01":
         marey(
             "run",

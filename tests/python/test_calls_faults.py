@@ -461,7 +461,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     assert any("nnnn" in str(row) for row in marey.load(tmp_path / "p.marey").calls())
 
 
-def test_functions_whose_names_have_a_zero_are_reported_apart(tmp_path: Path) -> None:
+def test_functions_whose_names_have_a_zero_are_distinguished(tmp_path: Path) -> None:
     """On one line of one file, so that only the name is another."""
 
     def f() -> None:

@@ -88,7 +88,7 @@ class Plain:
         (frozenset("a"), "frozenset[str](len=1)"),
     ],
 )
-def test_a_value_is_reported_by_its_type_and_what_is_in_it(value, expected):
+def test_a_value_is_described_by_its_type_and_what_is_in_it(value, expected):
     assert text(value) == expected
 
 

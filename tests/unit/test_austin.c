@@ -81,7 +81,7 @@ static void samples_become_ranges_in_time(void **state)
 }
 
 /* A round's threads lie beside one another; a thread that was gone for a round is not drawn through it. */
-static void rounds_are_reported_apart(void **state)
+static void rounds_are_distinguished(void **state)
 {
     marey_recording *recording = read_text(HEAD "P1;T0:2;a.py:f:1 10000\n"
                                                 "P1;T0:3;a.py:g:1 10000\n"
@@ -223,7 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_of_austin_is_known),
         cmocka_unit_test(samples_become_ranges_in_time),
-        cmocka_unit_test(rounds_are_reported_apart),
+        cmocka_unit_test(rounds_are_distinguished),
         cmocka_unit_test(odd_frames_are_read),
         cmocka_unit_test(the_mode_full_has_three_numbers),
         cmocka_unit_test(the_mode_memory_has_bytes),

@@ -158,7 +158,7 @@ static void expect_warning(const struct fixture *f, const char *part)
 
 /* ---- what is planted is found ---- */
 
-static void wait_and_transfer_are_reported_apart(void **state)
+static void wait_and_transfer_are_distinguished(void **state)
 {
     struct fixture *f = *state;
     struct rank *a = add_rank(f, "node7", 0), *b = add_rank(f, "node7", 0);
@@ -547,7 +547,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(wait_and_transfer_are_reported_apart),
+        TEST(wait_and_transfer_are_distinguished),
         TEST(sequence_numbers_match_what_order_would_not),
         TEST(calls_of_one_number_match_in_their_order),
         TEST(groups_and_kinds_are_apart),

@@ -26,7 +26,7 @@ static void a_counter_that_rises_gives_its_differences(void **state)
     assert_true(count.expected_j == 0);
 }
 
-static void a_wrap_is_reported_from_a_new_beginning_by_what_is_possible(void **state)
+static void a_wrap_is_distinguished_from_a_new_beginning_by_what_is_possible(void **state)
 {
     (void)state;
     struct marey__count count = counter(UINT64_C(1) << 32);
@@ -529,7 +529,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_counter_that_rises_gives_its_differences),
-        cmocka_unit_test(a_wrap_is_reported_from_a_new_beginning_by_what_is_possible),
+        cmocka_unit_test(a_wrap_is_distinguished_from_a_new_beginning_by_what_is_possible),
         cmocka_unit_test(a_counter_that_has_no_range_never_wraps),
         cmocka_unit_test(a_counter_that_stands_still_is_reported_once_enough_went_by),
         cmocka_unit_test(lists_of_devices_are_read_as_cuda_does),

@@ -281,7 +281,7 @@ static void on_warmup(bool in_warmup)
     n_warmups += in_warmup ? 1 : 100;
 }
 
-static void subscribers_are_reported_of_what_counts(void **state)
+static void subscribers_are_notified_of_what_counts(void **state)
 {
     (void)state;
     static const struct marey__iteration_subscriber me = {on_finished, on_warmup};
@@ -379,7 +379,7 @@ int main(void)
         SCRATCH_TEST(all_of_it_is_written),
         SCRATCH_TEST(a_recording_that_comes_later_is_reported_where_it_is),
         SCRATCH_TEST(odd_samples_count_as_unknown),
-        SCRATCH_TEST(subscribers_are_reported_of_what_counts),
+        SCRATCH_TEST(subscribers_are_notified_of_what_counts),
         SCRATCH_TEST(phases_within_an_iteration_do_not_begin_it_anew),
         SCRATCH_TEST(the_table_of_subscribers_ends),
         SCRATCH_TEST(a_child_counts_from_zero_without_a_driver),

@@ -156,7 +156,7 @@ static void samples_say_whose_they_are(void **state)
 }
 
 /* Functions of one name in two files are two; ranges of marey, by whatever files, are one. */
-static void names_are_reported_apart_by_files(void **state)
+static void names_are_distinguished_by_files(void **state)
 {
     (void)state;
 #define TWO_MAINS                                                                                  \
@@ -295,7 +295,7 @@ int main(void)
         cmocka_unit_test(samples_become_ranges),
         cmocka_unit_test(each_profile_is_a_thread),
         cmocka_unit_test(samples_say_whose_they_are),
-        cmocka_unit_test(names_are_reported_apart_by_files),
+        cmocka_unit_test(names_are_distinguished_by_files),
         cmocka_unit_test(wrong_events_are_left_out_and_reported),
         cmocka_unit_test(what_comes_before_damage_is_read),
         cmocka_unit_test(files_without_an_answer_are_refused),

@@ -59,14 +59,16 @@ bool marey__find_straggler(const struct marey__diagnosis *d, struct marey__findi
         marey_text_number(ranks.excess_ns, MAREY_UNIT_NS, more, sizeof more);
         marey_text_number(ranks.step_ns, MAREY_UNIT_NS, step, sizeof step);
         put_who(&ranks, who, sizeof who);
-        snprintf(out->statement.claim, sizeof out->statement.claim,
-                 "Straggler: the other ranks wait for %s %s longer in each step of %s, mostly in the "
-                 "phase %s.",
-                 who, more, step, marey__fact_phase_names[ranks.phase]);
+        snprintf(
+            out->statement.claim, sizeof out->statement.claim,
+            "Straggler: the other ranks wait for %s %s longer in each step of %s, mostly in the "
+            "phase %s.",
+            who, more, step, marey__fact_phase_names[ranks.phase]);
         snprintf(out->detail, sizeof out->detail, "of this phase on rank %d.", info->rank);
         if (ranks.is_slow_node)
             snprintf(out->statement.action, sizeof out->statement.action,
-                     "Compare CPU clocks, other programs, memory and storage of %s with the other nodes; "
+                     "Compare CPU clocks, other programs, memory and storage of %s with the other "
+                     "nodes; "
                      "or give its ranks less work.",
                      info->host);
         else
