@@ -83,7 +83,7 @@ def _resetting(original: Function) -> Function:
 
 
 def _indexing(original: Function) -> Function:
-    """Batches arrive in the order of their indices. What a collate function makes of them shows no number of samples."""
+    """Note the length of each list of indices: batches arrive in this order, and collate functions return anything."""
 
     @functools.wraps(original)
     def next_index(self: Any) -> Any:

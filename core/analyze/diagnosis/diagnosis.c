@@ -162,8 +162,7 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
     const uint64_t step_ns = (uint64_t)marey__facts_step_ns(f);
     const bool is_skewed = step_ns != f->median_ns;
     marey__append(text, size, &len, "%" PRIu64 " training step%s%s: %s/step", n_all,
-                  n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "",
-                  time_text(step_ns, a));
+                  n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "", time_text(step_ns, a));
     if (is_skewed)
         marey__append(text, size, &len, " on average (median %s)", time_text(f->median_ns, a));
     if (f->samples_per_s > 0)

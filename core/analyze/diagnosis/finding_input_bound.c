@@ -5,9 +5,9 @@
  * that uses a GPU only that in which the GPU is idle, as in the steps that were traced; without a traced step the gain is
  * an upper bound, and only a large share is a finding.
  *
- *   workers busy in a dataset              that place; more workers
- *   workers idle, each epoch starts them   persistent_workers
- *   workers idle, or in torch's own code   batches are on their way: fewer, larger tensors
+ *   workers are busy in a dataset          that place; more workers
+ *   they are idle, or in torch's own code  batches are on their way: fewer, larger tensors
+ *   the same, at the start of epochs       persistent_workers
  *
  * Wrong when: a wait in the loader hides a wait for another rank (the step would not end sooner).
  */
@@ -17,12 +17,12 @@
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_share = 0.05;      /* of a step */
-static const double least_unknown = 0.1;     /* where no function stands out */
-static const double least_untraced = 0.3;    /* where a GPU may be busy meanwhile */
-static const double least_start = 0.05;      /* of a step, for starts of epochs to be a cause */
-static const double short_load_ns = 2e6;     /* per step: workers would not help */
-static const double most_start = 0.5;        /* of loading */
+static const double least_share = 0.05;   /* of a step */
+static const double least_unknown = 0.1;  /* where no function stands out */
+static const double least_untraced = 0.3; /* where a GPU may be busy meanwhile */
+static const double least_start = 0.05;   /* of a step, for starts of epochs to be a cause */
+static const double short_load_ns = 2e6;  /* per step: workers would not help */
+static const double most_start = 0.5;     /* of loading */
 static const double least_handing_over = 0.25;
 /* Workers that are idle for most of the time are fast enough: batches are on their way. */
 static const double most_idle = 2.0 / 3, most_busy = 1.0 / 3;
@@ -30,7 +30,8 @@ static const double most_idle = 2.0 / 3, most_busy = 1.0 / 3;
 /* How a training loads its data. */
 struct loading {
     long n_workers; /* below 0: unknown */
-    bool by_workers, is_idle, is_handing_over, is_restarting;
+    bool by_workers, is_handing_over;
+    bool is_restarting; /* that is so because each epoch starts workers */
     double start_share; /* of a step: starts of epochs */
 };
 
@@ -47,8 +48,8 @@ static bool is_loaders(const struct marey__facts *facts, uint32_t function)
 }
 
 /* Also finds the place in workers. Returns false on out of memory. */
-static bool find_loading(const struct marey__facts *facts, double share, struct loading *l,
-                         struct marey__fact_place *place)
+static bool find_loading(const struct marey__facts *facts, double share, double exposed,
+                         struct loading *l, struct marey__fact_place *place)
 {
     const uint64_t workers = MAREY__FACT_ONLY(MAREY__FACT_WORKER);
     const char *const loader = facts->trainers[0].loader;
@@ -61,13 +62,12 @@ static bool find_loading(const struct marey__facts *facts, double share, struct 
     const bool is_busy =
         facts->workers_idle >= 0 && facts->workers_idle < most_busy &&
         (double)marey__facts_sum(facts, workers).ns >= short_load_ns * (double)facts->n_steps;
-    l->is_idle = facts->workers_idle >= most_idle;
-    l->start_share = (double)facts->start_of_epoch_ns / (double)facts->steady_ns;
+    l->start_share = exposed * (double)facts->start_of_epoch_ns / (double)facts->steady_ns;
     if (loader == NULL || strstr(loader, "\"persistent_workers\":false") == NULL)
         l->start_share = 0;
-    l->is_restarting = l->is_idle && l->start_share >= most_start * share;
-    l->is_handing_over = l->is_idle || place->function == 0 ||
+    l->is_handing_over = facts->workers_idle >= most_idle || place->function == 0 ||
                          (is_loaders(facts, place->function) && !is_busy);
+    l->is_restarting = l->is_handing_over && l->start_share >= most_start * share;
     return true;
 }
 
@@ -90,21 +90,23 @@ static void put_action(const struct marey__diagnosis *d, const struct loading *l
                  l->n_workers);
         return;
     }
-    snprintf(out, size, "%s",
-             l->is_restarting ? "Set persistent_workers=True: workers then start once. If loading is fast, "
-                                "use num_workers=0."
-             : l->is_handing_over
-                 ? "Workers are fast enough, handing batches over is not: use num_workers=0 if loading "
-                   "is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
-                   "epochs are short."
-             : !l->by_workers && wait_ns < short_load_ns
-                 ? "Loading is short: handing batches over between processes would take as long. Use "
-                   "larger batches, or index tensors without a DataLoader."
-             : l->n_workers == 0 ? "Try num_workers=4, or make this function faster."
-             : l->n_workers > 0
-                 ? "There are no CPU cores for more workers: make this function faster, or start fewer "
-                   "threads."
-                 : "Load batches ahead in other processes, or make this function faster.");
+    snprintf(
+        out, size, "%s",
+        l->is_restarting
+            ? "Set persistent_workers=True: workers then start once. If loading is fast, "
+              "use num_workers=0."
+        : l->is_handing_over
+            ? "Workers are fast enough, handing batches over is not: use num_workers=0 if loading "
+              "is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
+              "epochs are short."
+        : !l->by_workers && wait_ns < short_load_ns
+            ? "Loading is short: handing batches over between processes would take as long. Use "
+              "larger batches, or index tensors without a DataLoader."
+        : l->n_workers == 0 ? "Try num_workers=4, or make this function faster."
+        : l->n_workers > 0
+            ? "There are no CPU cores for more workers: make this function faster, or start fewer "
+              "threads."
+            : "Load batches ahead in other processes, or make this function faster.");
 }
 
 static void add_start_of_epochs(struct marey__finding *out, const struct loading *l)
@@ -137,7 +139,7 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     share *= exposed;
     error *= exposed;
     if (share < (is_untraced ? least_untraced : least_share) ||
-        !find_loading(facts, share, &l, &out->statement.place) ||
+        !find_loading(facts, share, exposed, &l, &out->statement.place) ||
         (l.is_handing_over && share < (l.is_restarting ? least_unknown : least_handing_over)))
         return false;
     out->statement.id = "input-bound";

@@ -92,12 +92,12 @@ struct marey__fact_phase_span {
 
 /* A DataLoader; number 0 stands for unknown ones. */
 struct marey__fact_loader {
-    char *text;                    /* JSON; NULL: unknown */
-    uint64_t data_ns;              /* in steps */
+    char *text;                      /* JSON; NULL: unknown */
+    uint64_t data_ns;                /* in steps */
     uint64_t n_trained, n_evaluated; /* batches, by what the program did next */
-    uint64_t batch_at;             /* the event of its last batch */
-    bool is_pending;               /* what that batch was for is unknown */
-    bool is_starting;              /* its next batch is the first of an epoch */
+    uint64_t batch_at;               /* the event of its last batch */
+    bool is_pending;                 /* what that batch was for is unknown */
+    bool is_starting;                /* its next batch is the first of an epoch */
 };
 
 /* A process with training steps; without any, the first process that was sampled. */
