@@ -86,8 +86,10 @@ static struct marey__fact_loader *loader_at(struct marey__trainer *t, uint32_t n
 }
 
 /* Count what the program did with the last batch of each loader, as far as that is known by now. */
-static void judge_batches(const struct reading *r, uint32_t number)
+static void judge_batches(struct reading *r, uint32_t number)
 {
+    if (r->progress.phase.is_open && phase_of(r, r->progress.phase.site) == MAREY__FACT_EVALUATION)
+        r->evaluated_at = r->n_events;
     for (size_t i = 0; i < r->trainer->n_loaders; i++) {
         struct marey__fact_loader *const loader = &r->trainer->loaders[i];
         const bool trained = r->trained_at > loader->batch_at,
@@ -137,7 +139,7 @@ static bool take_hint(struct reading *r, const uint64_t *words)
         }
         struct marey__fact_loader *const loader = loader_at(r->trainer, number);
         r->fetched = loader != NULL ? (uint32_t)(loader - r->trainer->loaders) : 0;
-        if (loader != NULL && label_data(r, r->fetched, true, SIZE_MAX) != 0)
+        if (number != 0 && loader != NULL && label_data(r, r->fetched, true, SIZE_MAX) != 0)
             loader->is_starting = true;
         r->is_fetching = true;
         return loader != NULL;
@@ -145,9 +147,8 @@ static bool take_hint(struct reading *r, const uint64_t *words)
     struct marey__fact_loader *const loader = loader_at(r->trainer, number);
     if (loader == NULL)
         return false;
-    /* Of a loader whose number was not known when the batch was requested. */
-    loader->is_starting |= r->is_fetching && r->fetched == 0 && r->trainer->loaders[0].is_starting;
-    r->trainer->loaders[0].is_starting = false;
+    /* Lightning's loaders have no number before the first batch of an epoch. */
+    loader->is_starting |= number != 0 && r->fetched == 0;
     label_data(r, (uint32_t)(loader - r->trainer->loaders), loader->is_starting, SIZE_MAX);
     loader->is_starting = r->is_fetching = false;
     loader->is_pending = true;
