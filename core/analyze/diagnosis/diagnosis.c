@@ -163,13 +163,11 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
     uint64_t n_all = 0;
     for (size_t i = 0; i < f->n_trainers; i++)
         n_all = MAREY__MAX(n_all, f->trainers[i].n_steps);
-    /*
-     * If the CPU runs ahead of a device, most steps are short and the median is not representative.
-     */
-    const bool is_skewed = f->mean_ns > f->median_ns + f->median_ns / 5;
+    /* If the CPU runs ahead of a device, most steps are short and the median is not representative. */
+    const uint64_t step_ns = (uint64_t)marey__facts_step_ns(f);
+    const bool is_skewed = step_ns != f->median_ns;
     marey__append(text, size, &len, "%" PRIu64 " training step%s%s: %s/step", n_all,
-                  n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "",
-                  time_text(is_skewed ? f->mean_ns : f->median_ns, a));
+                  n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "", time_text(step_ns, a));
     if (is_skewed)
         marey__append(text, size, &len, " on average (median %s)", time_text(f->median_ns, a));
     if (f->samples_per_s > 0)
@@ -284,7 +282,7 @@ static void put_step(marey_table *table, const struct marey__facts *facts)
     for (int p = 0; p < MAREY__FACT_PHASES && facts->steady_ns != 0; p++) {
         const double share = (double)facts->phase_ns[p] / (double)facts->steady_ns;
         marey__put_string(table, marey__fact_phase_names[p]);
-        marey_table_u64(table, (uint64_t)(share * (double)facts->median_ns + 0.5));
+        marey_table_u64(table, (uint64_t)(share * marey__facts_step_ns(facts) + 0.5));
         marey_table_f64(table, share);
     }
 }

@@ -63,6 +63,7 @@ static void split_steps(struct marey__trainer *t)
             const uint64_t begin = MAREY__MAX(t->phases[p].begin_ns, step->begin_ns),
                            end = MAREY__MIN(t->phases[p].end_ns, step->end_ns);
             step->phase_ns[t->phases[p].phase] += end - begin;
+            step->start_of_epoch_ns += t->phases[p].is_start_of_epoch ? end - begin : 0;
             in_phases_ns += end - begin;
         }
         step->phase_ns[MAREY__FACT_OTHER] +=
@@ -86,6 +87,7 @@ static void add_trainer(struct marey__facts *facts, const struct marey__trainer 
         all_ns += length_of(step);
         for (int p = 0; p < MAREY__FACT_PHASES; p++)
             facts->phase_ns[p] += step->phase_ns[p];
+        facts->start_of_epoch_ns += step->start_of_epoch_ns;
         samples += step->samples;
         known_ns += step->samples > 0 ? length_of(step) : 0;
     }
@@ -118,6 +120,13 @@ bool marey__facts_summarize_steps(struct marey__facts *facts)
         add_trainer(facts, t);
     }
     return true;
+}
+
+double marey__facts_step_ns(const struct marey__facts *facts)
+{
+    const uint64_t mean_ns = facts->mean_ns, median_ns = facts->median_ns;
+    const uint64_t more_ns = MAREY__MAX(mean_ns, median_ns), less_ns = MAREY__MIN(mean_ns, median_ns);
+    return (double)(more_ns - less_ns > median_ns / 5 ? mean_ns : median_ns);
 }
 
 /* A ratio of sums; its standard error follows from each step's residual. */

@@ -481,5 +481,5 @@ double marey__facts_exposed_data(const struct marey__facts *facts)
         data_ns += facts->device.steps[i].part_ns[MAREY__TRACED_DATA];
         idle_ns += facts->device.steps[i].part_ns[MAREY__TRACED_DATA_IDLE];
     }
-    return data_ns != 0 ? (double)idle_ns / (double)data_ns : 1;
+    return data_ns != 0 ? (double)idle_ns / (double)data_ns : -1;
 }

@@ -71,8 +71,8 @@ static uint8_t flags_of(const struct marey_samples_function *f, uint8_t around)
         flags |= MAREY__FACT_COMPILES;
     if (strstr(f->file, "/torch/distributed/") != NULL)
         flags |= MAREY__FACT_COMMUNICATES;
-    if (strstr(f->file, "/multiprocessing/queues.py") != NULL && strstr(f->name, "get") != NULL)
-        flags |= MAREY__FACT_IDLES;
+    if (strcmp(f->name, "_worker_loop") == 0 && is_loader(f))
+        flags |= MAREY__FACT_IN_WORKER;
     if (marey__facts_is_users(f)) {
         if ((flags & IN_LIBRARY) != 0)
             flags &= (uint8_t) ~(IN_LIBRARY | MAREY__FACT_LOGS);
@@ -305,8 +305,6 @@ uint64_t marey__fact_weight(const struct marey__facts *facts,
                        (flags & MAREY__FACT_COMMUNICATES) != 0
                    ? sum->off_ns
                    : 0;
-    case MAREY__FACT_IDLE:
-        return (flags & MAREY__FACT_IDLES) != 0 ? sum->ns : 0;
     case MAREY__FACT_GC:
         return (flags & facts->claimed) != 0 ? 0 : sum->gc_ns;
     case MAREY__FACT_PYTHON:

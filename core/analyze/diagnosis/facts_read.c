@@ -25,6 +25,10 @@ long marey__fact_number(const char *json, const char *key)
 struct reading {
     struct marey__trainer *trainer;
     struct marey__progress progress;
+    uint64_t n_events, trained_at, evaluated_at; /* phases and hints, counted */
+    bool is_fetching;                            /* the program has requested a batch */
+    uint32_t fetched;                            /* from this loader */
+    size_t n_labelled;                           /* phases with a loader, or of something else */
 };
 
 /* Whether the process has GPU streams. */
@@ -58,9 +62,132 @@ static bool take_span(struct reading *r, const struct marey__span *span)
                                                      .samples = span->samples});
     if (span->kind != MAREY__SPAN_PHASE || span->end_ns == span->begin_ns)
         return true;
-    return MAREY__PUSH(
-        t->phases, t->n_phases, t->phases_cap,
-        (struct marey__fact_phase_span){span->begin_ns, span->end_ns, phase_of(r, span->site)});
+    const enum marey__fact_phase phase = phase_of(r, span->site);
+    r->n_events++;
+    if (phase == MAREY__FACT_EVALUATION)
+        r->evaluated_at = r->n_events;
+    else if (phase >= MAREY__FACT_FORWARD && phase <= MAREY__FACT_RECOMPUTE)
+        r->trained_at = r->n_events;
+    return MAREY__PUSH(t->phases, t->n_phases, t->phases_cap,
+                       (struct marey__fact_phase_span){span->begin_ns, span->end_ns, phase, 0, false});
+}
+
+/* ---- loaders, by hints ---- */
+
+/* NULL on out of memory. */
+static struct marey__fact_loader *loader_at(struct marey__trainer *t, uint32_t number)
+{
+    enum { MOST = 4096 };
+    number = number < MOST ? number : 0;
+    while (t->n_loaders <= number)
+        if (!MAREY__PUSH(t->loaders, t->n_loaders, t->loaders_cap, (struct marey__fact_loader){0}))
+            return NULL;
+    return &t->loaders[number];
+}
+
+/* Count what the program did with the last batch of each loader, as far as that is known by now. */
+static void judge_batches(struct reading *r, uint32_t number)
+{
+    if (r->progress.phase.is_open && phase_of(r, r->progress.phase.site) == MAREY__FACT_EVALUATION)
+        r->evaluated_at = r->n_events;
+    for (size_t i = 0; i < r->trainer->n_loaders; i++) {
+        struct marey__fact_loader *const loader = &r->trainer->loaders[i];
+        const bool trained = r->trained_at > loader->batch_at,
+                   evaluated = r->evaluated_at > loader->batch_at && !trained;
+        if (!loader->is_pending || (i != number && !evaluated))
+            continue;
+        loader->n_trained += trained;
+        loader->n_evaluated += evaluated;
+        loader->is_pending = false;
+    }
+}
+
+/* Label the next phases of data, `most` at most. Returns their number. */
+static size_t label_data(struct reading *r, uint32_t loader, bool is_start_of_epoch, size_t most)
+{
+    struct marey__trainer *const t = r->trainer;
+    size_t n = 0;
+    for (; r->n_labelled < t->n_phases && n < most; r->n_labelled++) {
+        struct marey__fact_phase_span *const span = &t->phases[r->n_labelled];
+        if (span->phase != MAREY__FACT_DATA)
+            continue;
+        span->loader = loader;
+        span->is_start_of_epoch = is_start_of_epoch;
+        n++;
+    }
+    return n;
+}
+
+/*
+ *   FETCH 1  data  BATCH 1  ...  FETCH 1  data  data  FETCH 2  data  BATCH 2
+ *                                         |     '-- starts the workers of loader 2
+ *                                         '-- the end of loader 1
+ */
+static bool take_hint(struct reading *r, const uint64_t *words)
+{
+    const uint32_t what = marey_record_step_hint(words[1]), number = marey__hint_loader(words[1]);
+    r->n_events++;
+    if (what == MAREY_STEP_UPDATE)
+        r->trained_at = r->n_events;
+    if (what != MAREY_STEP_FETCH && what != MAREY_STEP_BATCH)
+        return true;
+    judge_batches(r, number);
+    if (what == MAREY_STEP_FETCH) {
+        if (r->is_fetching) {
+            label_data(r, r->fetched, true, 1);
+            r->trainer->loaders[r->fetched].is_starting = true;
+        }
+        struct marey__fact_loader *const loader = loader_at(r->trainer, number);
+        r->fetched = loader != NULL ? (uint32_t)(loader - r->trainer->loaders) : 0;
+        if (number != 0 && loader != NULL && label_data(r, r->fetched, true, SIZE_MAX) != 0)
+            loader->is_starting = true;
+        r->is_fetching = true;
+        return loader != NULL;
+    }
+    struct marey__fact_loader *const loader = loader_at(r->trainer, number);
+    if (loader == NULL)
+        return false;
+    /* Lightning's loaders have no number before the first batch of an epoch. */
+    loader->is_starting |= number != 0 && r->fetched == 0;
+    label_data(r, (uint32_t)(loader - r->trainer->loaders), loader->is_starting, SIZE_MAX);
+    loader->is_starting = r->is_fetching = false;
+    loader->is_pending = true;
+    loader->batch_at = r->n_events;
+    return true;
+}
+
+static bool is_for_evaluation(const struct marey__fact_loader *loader)
+{
+    return loader->n_evaluated > loader->n_trained;
+}
+
+/* Loading for an evaluation belongs to it, unless the program does nothing else. The other loader with most time counts. */
+static void choose_loader(struct marey__trainer *t)
+{
+    const struct marey__fact_loader *most = NULL, *first = NULL;
+    bool trains = false;
+    for (size_t i = 0; i < t->n_loaders; i++)
+        trains |= t->loaders[i].n_trained != 0;
+    for (size_t i = 0; i < t->n_phases && t->n_loaders != 0; i++) {
+        struct marey__fact_phase_span *const span = &t->phases[i];
+        struct marey__fact_loader *const loader = &t->loaders[span->loader];
+        if (span->phase != MAREY__FACT_DATA)
+            continue;
+        if (trains && is_for_evaluation(loader))
+            span->phase = MAREY__FACT_EVALUATION;
+        else if (t->n_steps != 0 && span->begin_ns >= t->steps[0].begin_ns)
+            loader->data_ns += span->end_ns - span->begin_ns;
+    }
+    for (size_t i = 0; i < t->n_loaders; i++) {
+        const struct marey__fact_loader *const loader = &t->loaders[i];
+        if (loader->text == NULL)
+            continue;
+        first = first == NULL ? loader : first;
+        if (loader->data_ns > (most != NULL ? most->data_ns : 0))
+            most = loader;
+    }
+    most = most != NULL ? most : first;
+    t->loader = most != NULL ? most->text : NULL;
 }
 
 /* Keeps a mark's text unless one is kept already. */
@@ -72,6 +199,16 @@ static bool take_text(char **into, const char *text, size_t len)
     if (*into != NULL)
         memcpy(*into, text, len);
     return *into != NULL;
+}
+
+/* Begins with its number. */
+static bool take_loader(struct marey__trainer *t, const char *text, size_t len)
+{
+    char json[64] = "";
+    memcpy(json, text, MAREY__MIN(len, sizeof json - 1));
+    const long number = marey__fact_number(json, "loader");
+    struct marey__fact_loader *const loader = loader_at(t, number > 0 ? (uint32_t)number : 0);
+    return loader != NULL && take_text(&loader->text, text, len);
 }
 
 /* A garbage collection is recorded when it ends. */
@@ -95,8 +232,7 @@ static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
         return true;
     const char *const name = marey_recording_site(t->recording, t->info->index, site)->name,
                       *const text = (const char *)&words[2];
-    /* Keep the first DataLoader: programs construct that of training first. */
-    return strcmp(name, "DataLoader") == 0      ? take_text(&t->loader, text, len)
+    return strcmp(name, "DataLoader") == 0      ? take_loader(t, text, len)
            : strcmp(name, "torch.compile") == 0 ? take_text(&t->compiled, text, len)
            : strcmp(name, "gc") == 0            ? take_collection(t, text, len, ns)
                                                 : true;
@@ -114,6 +250,8 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
             marey__progress_take(&r->progress, word, marey_batch_ns(batch, *word), &span) &&
             !take_span(r, &span))
             return marey__no_memory();
+        if (type == MAREY_RECORD_STEP_HINT && !take_hint(r, word))
+            return marey__no_memory();
         if (type == MAREY_RECORD_MARK && !take_mark(r, word, marey_batch_ns(batch, *word)))
             return marey__no_memory();
         word += is_record ? marey_record_length(*word) : 1;
@@ -130,13 +268,16 @@ static marey_status read_log(struct marey__trainer *trainer)
         marey__recording_visit_in_order(trainer->recording, trainer->info->index, visit_batch, &r));
     while (marey__progress_finish(&r.progress, trainer->info->last_ns, &span))
         MAREY__TRY_MEMORY(take_span(&r, &span));
+    choose_loader(trainer);
     return MAREY_OK;
 }
 
 static void fini_trainer(struct marey__trainer *trainer)
 {
+    for (size_t i = 0; i < trainer->n_loaders; i++)
+        marey__free(trainer->loaders[i].text);
     MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->pauses, trainer->host_gaps,
-                    trainer->waits, trainer->loader, trainer->compiled);
+                    trainer->waits, trainer->loaders, trainer->compiled);
 }
 
 static uint32_t target_of(const struct marey__facts *facts, const marey_recording *recording,
@@ -190,7 +331,10 @@ struct sampling {
     struct marey__facts *facts;
     const struct marey__samples_chosen *chosen;
     uint32_t *trainers;        /* by process of the set: its trainer, plus one */
-    uint64_t begin_ns, end_ns; /* of all trainers' steps after warm-up */
+    uint64_t begin_ns, end_ns; /* of steps that count, of all trainers */
+    struct worker {
+        uint64_t n, ns, idle_ns;
+    } * workers; /* by process of the set */
 };
 
 /* The kind of a sample; MAREY__FACT_KINDS after the last step. */
@@ -311,15 +455,46 @@ static bool add_holder(struct marey__facts *facts, uint32_t kind,
     return true;
 }
 
+static void add_worker(struct worker *worker, uint64_t ns, bool is_idle)
+{
+    worker->n++;
+    worker->ns += ns;
+    worker->idle_ns += is_idle ? ns : 0;
+}
+
+/*
+ * Of the busiest process: workers of another loader may be idle for good reasons. Those with few samples, such as workers
+ * that live for one epoch, count together.
+ */
+static void judge_workers(const struct sampling *s)
+{
+    enum { ENOUGH = 20 };
+    struct marey__facts *const facts = s->facts;
+    struct worker rest = {0};
+    facts->workers_idle = -1;
+    for (uint32_t i = 0; i <= marey_samples_n_processes(facts->set.samples) + 1; i++) {
+        const bool is_last = i > marey_samples_n_processes(facts->set.samples);
+        const struct worker *const worker = is_last ? &rest : &s->workers[i];
+        facts->has_workers |= worker->n != 0;
+        if (worker->n >= ENOUGH) {
+            const double idle = (double)worker->idle_ns / (double)worker->ns;
+            if (facts->workers_idle < 0 || idle < facts->workers_idle)
+                facts->workers_idle = idle;
+        } else if (!is_last) {
+            rest.n += worker->n;
+            rest.ns += worker->ns;
+            rest.idle_ns += worker->idle_ns;
+        }
+    }
+}
+
 static marey_status take_round(void *ctx, const struct marey_samples_round *round)
 {
     struct sampling *const s = ctx;
     struct marey__facts *const facts = s->facts;
     const marey_samples *const samples = facts->set.samples;
     const uint32_t number = s->trainers[round->process];
-    const bool is_worker = marey_samples_get_process(samples, round->process)->worker >= 0 &&
-                           round->at_ns >= s->begin_ns && round->at_ns < s->end_ns;
-    if (number == 0 && !is_worker)
+    if (number == 0 && (round->at_ns < s->begin_ns || round->at_ns >= s->end_ns))
         return MAREY_OK;
     struct marey__trainer *const t = number != 0 ? &facts->trainers[number - 1] : NULL;
     const uint32_t kind = t != NULL ? kind_at(t, round->at_ns) : (uint32_t)MAREY__FACT_WORKER;
@@ -331,6 +506,12 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     for (size_t i = 0; i < round->n_seen; i++) {
         const struct marey_samples_seen *const seen = &round->seen[i];
         if (!marey_samples_get_thread(samples, seen->thread)->is_main)
+            continue;
+        const bool is_idle = marey__samples_is_task_wait(s->chosen, seen->stack),
+                   is_worker = (facts->stack_flags[seen->stack] & MAREY__FACT_IN_WORKER) != 0;
+        if (t == NULL && is_worker)
+            add_worker(&s->workers[round->process], round->weight_ns, is_idle);
+        if (is_idle || (t == NULL && !is_worker))
             continue;
         const bool is_import =
             t != NULL && t->n_steps == 0 &&
@@ -411,8 +592,10 @@ static marey_status visit_samples(struct sampling *s)
         s->end_ns = MAREY__MAX(s->end_ns, t->steps[t->n_steps - 1].end_ns);
     }
     s->trainers[0] = 0;
-    MAREY_TRY(marey__samples_visit(&facts->set, s->chosen, take_round, s));
-    MAREY__TRY_MEMORY(fill_gaps(facts) && marey__facts_flag_stacks(facts));
+    MAREY__TRY_MEMORY(marey__facts_flag_stacks(facts));
+    MAREY_TRY(marey__samples_visit_waits(&facts->set, s->chosen, take_round, s));
+    judge_workers(s);
+    MAREY__TRY_MEMORY(fill_gaps(facts));
     return MAREY_OK;
 }
 
@@ -424,14 +607,15 @@ static marey_status read_samples(struct marey__facts *facts)
     struct sampling s = {.facts = facts};
     facts->n_stacks = marey_samples_n_stacks(samples);
     s.trainers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *s.trainers);
-    marey_status status = s.trainers != NULL
+    s.workers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *s.workers);
+    marey_status status = s.trainers != NULL && s.workers != NULL
                               ? marey__samples_choose(&facts->set, &filter, false, &chosen)
                               : marey__no_memory();
     s.chosen = chosen;
     if (status == MAREY_OK)
         status = visit_samples(&s);
     marey__samples_chosen_destroy(chosen);
-    marey__free(s.trainers);
+    MAREY__FREE_ALL(s.trainers, s.workers);
     return status;
 }
 

@@ -32,8 +32,8 @@ bool marey__find_host_bound(const struct marey__diagnosis *d, struct marey__find
                                  &out->statement.place))
         return false;
     char step[32], gaps[32];
-    marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
-    marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, gaps, sizeof gaps);
+    marey_text_number(marey__facts_step_ns(facts), MAREY_UNIT_NS, step, sizeof step);
+    marey_text_number(marey__facts_step_ns(facts) * share, MAREY_UNIT_NS, gaps, sizeof gaps);
     snprintf(
         out->statement.claim, sizeof out->statement.claim,
         "Host-bound: the GPU waits for the CPU to launch work %.0f %% of each step (%s of %s).",

@@ -30,8 +30,8 @@ bool marey__find_sync_bound(const struct marey__diagnosis *d, struct marey__find
                                  &out->statement.place))
         return false;
     char step[32], idle[32];
-    marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
-    marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, idle, sizeof idle);
+    marey_text_number(marey__facts_step_ns(facts), MAREY_UNIT_NS, step, sizeof step);
+    marey_text_number(marey__facts_step_ns(facts) * share, MAREY_UNIT_NS, idle, sizeof idle);
     snprintf(
         out->statement.claim, sizeof out->statement.claim,
         "Sync-bound: the GPU is idle %.0f %% of each step (%s of %s) because the CPU waits for its "

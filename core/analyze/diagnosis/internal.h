@@ -75,6 +75,7 @@ struct marey__fact_step {
     double samples; /* 0: unknown */
     uint64_t phase_ns[MAREY__FACT_PHASES];
     uint64_t gc_ns;    /* garbage collections, outside of data */
+    uint64_t start_of_epoch_ns; /* of the phase data: up to the first batch of an epoch, and after the last */
     bool is_in_window; /* of GPU tracing */
     bool is_slow;      /* an outlier */
 };
@@ -88,6 +89,19 @@ struct marey__fact_pause {
 struct marey__fact_phase_span {
     uint64_t begin_ns, end_ns;
     enum marey__fact_phase phase;
+    /* Of data: the number of the loader, 0 unknown; whether it is not just the wait for a batch after the first. */
+    uint32_t loader;
+    bool is_start_of_epoch;
+};
+
+/* A DataLoader; number 0 stands for unknown ones. */
+struct marey__fact_loader {
+    char *text;                      /* JSON; NULL: unknown */
+    uint64_t data_ns;                /* in steps */
+    uint64_t n_trained, n_evaluated; /* batches, by what the program did next */
+    uint64_t batch_at;               /* the event of its last batch */
+    bool is_pending;                 /* what that batch was for is unknown */
+    bool is_starting;                /* its next batch is the first of an epoch */
 };
 
 /* A process with training steps; without any, the first process that was sampled. */
@@ -111,7 +125,9 @@ struct marey__trainer {
     size_t n_host_gaps, host_gaps_cap, at_host_gap, n_waits, waits_cap, at_wait;
     uint64_t start_ns, end_ns; /* of the process, as known */
     char *compiled;            /* JSON about torch.compile; NULL: not used */
-    char *loader;              /* JSON of the first DataLoader; NULL: none */
+    struct marey__fact_loader *loaders; /* by number */
+    size_t n_loaders, loaders_cap;
+    const char *loader; /* JSON of the loader with most waiting time, else of the first; NULL: none */
 };
 
 /* Times within a traced step; all but the first are idle time of the device. */
@@ -224,6 +240,9 @@ struct marey__facts {
     uint64_t steady_ns, phase_ns[MAREY__FACT_PHASES]; /* summed over steps after warm-up */
     double samples_per_s;                             /* summed over trainers; 0: unknown */
     uint64_t startup_ns;
+    uint64_t start_of_epoch_ns; /* of the phase data */
+    bool has_workers;           /* samples of data-loader workers, while steps count */
+    double workers_idle;        /* share of time of the busiest ones; below 0: unknown */
     struct marey__fact_device device;
     struct marey__fact_pauses pauses;
     struct marey__fact_occasional occasional[MAREY__OCCASIONAL_KINDS];
@@ -267,7 +286,7 @@ MAREY_WARN_UNUSED marey_status marey__facts_read_device(struct marey__facts *fac
 /* The share of a part outside of data, of all steps, and its standard error over traced steps. */
 void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
                                double *share, double *error);
-/* The share of the phase data in which devices are idle; 1 if no traced step has that phase. */
+/* The share of the phase data in which devices are idle; below 0 if no traced step has that phase. */
 double marey__facts_exposed_data(const struct marey__facts *facts);
 
 /* ---- facts.c ---- */
@@ -281,6 +300,8 @@ bool marey__facts_summarize_steps(struct marey__facts *facts);
 /* Sorts the values; 0 for none. */
 uint64_t marey__fact_median(uint64_t *values, size_t n);
 
+/* The length of a step for claims: the median, or the mean if both differ by more than a fifth. */
+double marey__facts_step_ns(const struct marey__facts *facts);
 /* The share of a phase in steps after warm-up, and its standard error over them. */
 void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase phase,
                         double *share, double *error);
@@ -310,7 +331,7 @@ uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps);
 enum marey__fact_flag {
     MAREY__FACT_COMPILES = 1, /* torch.compile */
     MAREY__FACT_LOGS = 2, /* in a logging library, or a function of the user's named like logging */
-    MAREY__FACT_IDLES = 4,        /* waits at a multiprocessing queue */
+    MAREY__FACT_IN_WORKER = 4,    /* of a DataLoader */
     MAREY__FACT_COMMUNICATES = 8, /* torch.distributed */
 };
 /* Sets the flags of all stacks. Returns false on out of memory. */
@@ -323,11 +344,9 @@ enum marey__fact_samples {
     MAREY__FACT_PYTHON,
     MAREY__FACT_GC,        /* in garbage collections */
     MAREY__FACT_COMPILING, /* with the flag */
-    MAREY__FACT_LOGGED,    /* with the flag, or in the phase "logging" */
-    MAREY__FACT_IDLE,      /* with the flag */
-    MAREY__FACT_WAITING,   /* off the CPU in the phase "backward", or in torch.distributed */
-    /* Hold the interpreter lock for users' code, not for imports or installed packages. */
-    MAREY__FACT_USER_STARTUP,
+    MAREY__FACT_LOGGED,    /* with the flag, or in the phase logging */
+    MAREY__FACT_WAITING,   /* off the CPU in the phase backward, or in torch.distributed */
+    MAREY__FACT_USER_STARTUP, /* that hold the interpreter lock in users' code, not in imports or installed packages */
 };
 /* The time of such samples in a bucket. */
 uint64_t marey__fact_weight(const struct marey__facts *facts,
