@@ -4,7 +4,8 @@
  * Counted are samples that hold the interpreter lock, in the user's code and in Python code of numpy and torch that it
  * calls: Python code itself, and C code that does not release the lock. Kernels of torch and numpy release it, so a
  * function that waits for a matrix product is not hot. A line that calls many small kernels is: what it gains at most
- * includes them. In a program with training steps only their phase "other" counts: the phases of the framework have
+ * includes them. It must be the function's own code: half of its samples are at adjacent lines, or in a loop of its own. A
+ * function that calls several others, each for a part of the time, is not hot. In a program with training steps only their phase "other" counts: the phases of the framework have
  * findings of their own.
  * Wrong when: C code that holds the lock is already as fast as it can be.
  */
@@ -35,15 +36,17 @@ bool marey__find_hot_function(const struct marey__diagnosis *d, struct marey__fi
     const uint64_t kinds =
         has_slow ? MAREY__FACT_ONLY(MAREY__FACT_OTHER) : MAREY__FACT_BOTH(MAREY__FACT_OTHER);
     const struct marey__fact_sum all = marey__facts_sum(facts, MAREY__FACT_STEPS);
+    struct marey__fact_place *const place = &out->statement.place;
+    struct marey__fact_lines at;
     out->statement.id = "hot-function";
     out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.8;
     if (all.n < FEWEST_SAMPLES || facts->has_device ||
-        !marey__facts_find_place(facts, kinds, MAREY__FACT_PYTHON, &out->statement.place) ||
-        out->statement.place.function == 0)
+        !marey__facts_find_place(facts, kinds, MAREY__FACT_PYTHON, place) || place->function == 0 ||
+        !marey__facts_find_hot_lines(facts, kinds, place, &at) || place->function == 0)
         return false;
-    const double python = (double)out->statement.place.ns / (double)all.ns,
-                 lines = (double)marey__facts_weigh_lines(facts, kinds, out->statement.place.function) /
+    const double python = (double)place->ns / (double)all.ns,
+                 lines = (double)marey__facts_weigh_lines(facts, kinds, place->function, &at) /
                          (double)all.ns,
                  share = fmin(fmax(python, lines), 1),
                  error = sqrt(share * (1 - share) / (double)all.n);
@@ -52,11 +55,10 @@ bool marey__find_hot_function(const struct marey__diagnosis *d, struct marey__fi
     if (python < least_share)
         return false;
     marey__finding_set_between(out, python * of_run, share * of_run, error);
-    out->statement.share = share;
-    out->statement.place.share = share;
+    out->statement.share = place->share = share * of_run;
     snprintf(out->statement.claim, sizeof out->statement.claim,
              "Hot function: Python code of one function%s takes %.0f %% of %s.",
-             has_kernels ? ", with small operations that it calls," : "", share * 100,
+             has_kernels ? ", with small operations that it calls," : "", share * of_run * 100,
              facts->n_steps != 0 ? "each step" : "the time");
     snprintf(out->detail, sizeof out->detail, "of %s%s.",
              facts->n_steps != 0 ? "each step" : "the time",

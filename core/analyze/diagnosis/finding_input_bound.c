@@ -19,7 +19,7 @@ static const double most_idle = 2.0 / 3, least_handing_over = 0.25;
 
 static bool is_users(const struct marey__facts *facts, uint32_t function)
 {
-    return marey__facts_is_users(marey_samples_get_function(facts->set.samples, function));
+    return marey__facts_is_users(facts, marey_samples_get_function(facts->set.samples, function));
 }
 
 bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__finding *out)

@@ -91,6 +91,8 @@ struct marey__trainer {
     const struct marey_process *info; /* NULL: it has no log */
     marey_recording *recording;
     uint32_t target; /* in the set of samples; 0: not sampled */
+    int64_t tid;     /* of the thread that ends steps */
+    uint32_t thread; /* the same in the set of samples; 0: the main thread */
     struct marey__fact_step *steps;
     size_t n_steps, steps_cap;
     size_t n_warmup; /* of these, the first ones */
@@ -131,8 +133,15 @@ struct marey__fact_device {
     bool is_untypical; /* what was traced is not like the other steps, and is left out */
 };
 
+#define MAREY__FACT_SEVERAL UINT32_MAX
+/* The process of samples of two: of the second one, if that is the first that counts. */
+static inline uint32_t marey__fact_process_of(bool is_first, uint32_t a, uint32_t b)
+{
+    return is_first || a == b ? b : MAREY__FACT_SEVERAL;
+}
 struct marey__fact_sum {
     uint64_t n, ns;
+    uint32_t process;  /* that they are of; MAREY__FACT_SEVERAL */
     uint64_t gil_ns;   /* of these, while the thread held the interpreter lock */
     uint64_t gc_ns;    /* of these, in a garbage collection */
     uint64_t wants_ns; /* of these, while it waited for the lock */
@@ -185,9 +194,13 @@ struct marey__fact_place {
     uint32_t line;     /* that runs most */
     double share;      /* of the samples that were searched */
     uint64_t ns;       /* of samples in it */
+    uint32_t process; /* of the samples that were searched; 0: those of the finding; MAREY__FACT_SEVERAL */
+    bool is_unknown; /* there were too few samples */
+    uint32_t caller,
+        caller_line; /* of it, the user's code, which all samples of steps are in; 0: none */
 };
 
-enum { MAREY__RESIDENT_PARTS = 8 };
+enum { MAREY__MEMORY_PARTS = 8 };
 
 struct marey__facts {
     struct marey__samples_set set;
@@ -195,7 +208,7 @@ struct marey__facts {
     bool is_imported; /* traces of torch.profiler */
     struct marey__trainer *trainers;
     size_t n_trainers, trainers_cap;
-    /* Main threads of trainers by kind and stack. */
+    /* Training threads by kind and stack. */
     struct marey__sample_bucket *buckets;
     size_t n_buckets, buckets_cap;
     struct marey__key_map buckets_by_key;
@@ -204,6 +217,8 @@ struct marey__facts {
     size_t n_rank_buckets, rank_buckets_cap;
     struct marey__key_map rank_buckets_by_key;
     uint8_t *stack_flags; /* by stack: enum marey__fact_flag */
+    const char *package; /* the path of the installed package that the program is; not terminated */
+    size_t package_len;  /* 0: it is none */
     uint8_t claimed;      /* by findings that were made: other rules leave such stacks out */
     struct marey__fact_slow_sample *slow_samples; /* outside of phases with a finding of their own */
     size_t n_slow_samples, slow_samples_cap;
@@ -220,7 +235,7 @@ struct marey__facts {
     struct marey__system_facts {
         size_t n_values;                        /* of each counter; 0: not recorded */
         double counted_ns;                      /* the time that they are of */
-        double resident[MAREY__RESIDENT_PARTS]; /* means over equal parts of the steps; 0: unknown */
+        double anonymous[MAREY__MEMORY_PARTS]; /* means over equal parts of the steps; 0: unknown */
         double mean[MAREY__SYSTEM_COUNTERS];    /* while steps count; without steps, of the run */
         /* Of main threads, at the same times. */
         uint64_t n_main, main_ns,
@@ -238,6 +253,10 @@ struct marey__facts {
 MAREY_WARN_UNUSED marey_status marey__facts_read(struct marey__facts *facts,
                                                  const struct marey__request *request);
 void marey__facts_fini(struct marey__facts *facts);
+/* The sample of the training thread: of the main thread, unless another one ends steps. NULL: there is none in the round. */
+const struct marey_samples_seen *marey__facts_find_training(const struct marey__facts *facts,
+                                                            const struct marey__trainer *trainer,
+                                                            const struct marey_samples_round *round);
 /* The number after "key": in a mark's JSON (NULL: none); below 0 when there is none. */
 long marey__fact_number(const char *json, const char *key);
 
@@ -334,15 +353,29 @@ MAREY_WARN_UNUSED bool marey__facts_find_typical_place(const struct marey__facts
 MAREY_WARN_UNUSED bool marey__facts_find_place_of(const struct marey__facts *facts,
                                                   const uint64_t *weights, bool is_loading,
                                                   bool only_users, struct marey__fact_place *out);
+struct marey__fact_lines {
+    uint32_t first, last;
+};
 /*
- * The time of samples in a function, with all it calls: at lines of it where at least a tenth of the samples are Python's,
- * as opposed to kernels that do their work. Returns 0 on out of memory.
+ * Where a function's own code is hot: adjacent lines of it have at least half of its Python samples, or it is a loop of its own
+ * that has. Code of the user's that it calls is not its own. Sets the line and time of `place`, which is that function; to
+ * none where its time is spread over lines or calls. Returns false on out of memory.
+ */
+MAREY_WARN_UNUSED bool marey__facts_find_hot_lines(const struct marey__facts *facts, uint64_t kinds,
+                                                   struct marey__fact_place *place,
+                                                   struct marey__fact_lines *lines);
+/*
+ * The time of samples at these lines of a function, with all they call: of those where at least a tenth of the samples are
+ * Python's, as opposed to kernels that do their work. Returns 0 on out of memory.
  */
 uint64_t marey__facts_weigh_lines(const struct marey__facts *facts, uint64_t kinds,
-                                  uint32_t function);
+                                  uint32_t function, const struct marey__fact_lines *lines);
 
-/* Outside of the standard library, of installed packages and of what is frozen into Python. */
-bool marey__facts_is_users(const struct marey_samples_function *f);
+/*
+ * Outside of the standard library, of installed packages and of what is frozen into Python; or in the package that the program
+ * is, as `python -m PACKAGE` runs it.
+ */
+bool marey__facts_is_users(const struct marey__facts *facts, const struct marey_samples_function *f);
 
 /* ---- facts_ranks.c: ranks of a training that wait for each other on the CPU ---- */
 
@@ -371,6 +404,8 @@ MAREY_WARN_UNUSED bool marey__fact_ranks_find_place(const struct marey__facts *f
 
 /* ---- startup.c ---- */
 
+/* What follows the last `folder` in a path; NULL: it is not in the path. */
+const char *marey__path_below(const char *file, const char *folder);
 /* Rows by time: what, its share of start-up as time, and as a number. Samples tell; no row without them. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__facts_put_startup(const struct marey__facts *facts, marey_table *table);
 
