@@ -1,5 +1,4 @@
 /* The diagnosis for a terminal: the verdict, then the findings by number. */
-#include <math.h>
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
@@ -37,12 +36,14 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
 void marey__finding_put_gain(struct marey__buf *line, const struct marey__finding *f,
                              const char *before, const char *after)
 {
-    if (!f->is_risk)
-        marey__buf_printf(line, "%s%s%.*f%s", before, f->at_most > 100 ? ">" : "",
+    if (!f->is_risk && f->at_most > 100)
+        marey__buf_printf(line, "%*s>100%s", (int)strspn(before, " "), "", after);
+    else if (!f->is_risk)
+        marey__buf_printf(line, "%s%.*f%s", before,
                           f->at_most < 1.1  ? 2
                           : f->at_most < 10 ? 1
                                             : 0,
-                          fmin(f->at_most, 100), after);
+                          f->at_most, after);
 }
 
 static marey_status put_finding(struct marey__lines *lines, const struct marey__diagnosis *d, size_t i)
