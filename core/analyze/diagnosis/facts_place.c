@@ -139,6 +139,7 @@ static const double nearly_all = 0.95; /* samples of steps */
 
 struct place_search {
     const struct marey__facts *facts;
+    bool keeps_users;        /* a line of the user's is the place, wherever else it is */
     bool is_loading;         /* frames around the innermost one of torch's loader are left out */
     const uint64_t *weights; /* by stack */
     const uint64_t *others;  /* the same of other samples, to compare with; NULL: none */
@@ -279,7 +280,8 @@ static bool search(const struct place_search *s, bool only_users, struct marey__
     if (!find_line(s, out))
         return false;
     /* A line that nearly all samples of steps are in, as trainer.train(), says nothing about a part of them. */
-    const uint32_t any = only_users || s->is_loading ? 0 : innermost(s, all_ns, 0, false);
+    const uint32_t any =
+        only_users || s->is_loading || s->keeps_users ? 0 : innermost(s, all_ns, 0, false);
     if (any != 0 && any != out->function &&
         is_in(s->facts, MAREY__FACT_STEPS, nearly_all, out->function, out->line)) {
         out->caller = out->function;
@@ -292,14 +294,15 @@ static bool search(const struct place_search *s, bool only_users, struct marey__
 }
 
 static bool find_place_of(const struct marey__facts *facts, const uint64_t *weights,
-                          const uint64_t *others, bool is_loading, bool only_users,
-                          struct marey__fact_place *out)
+                          const uint64_t *others, bool keeps_users, bool is_loading,
+                          bool only_users, struct marey__fact_place *out)
 {
     *out = (struct marey__fact_place){0};
     if (!facts->has_samples)
         return true;
     const size_t n = (size_t)marey_samples_n_functions(facts->set.samples) + 1;
     const struct place_search s = {.facts = facts,
+                                   .keeps_users = keeps_users,
                                    .is_loading = is_loading,
                                    .weights = weights,
                                    .others = others,
@@ -316,7 +319,7 @@ static bool find_place_of(const struct marey__facts *facts, const uint64_t *weig
 bool marey__facts_find_place_of(const struct marey__facts *facts, const uint64_t *weights,
                                 bool is_loading, bool only_users, struct marey__fact_place *out)
 {
-    return find_place_of(facts, weights, NULL, is_loading, only_users, out);
+    return find_place_of(facts, weights, NULL, false, is_loading, only_users, out);
 }
 
 /* Whether a stack runs code of the user's, or of the standard library for it, or if asked of numpy and torch. */
@@ -431,10 +434,11 @@ bool marey__facts_find_place(const struct marey__facts *facts, uint64_t kinds,
         MAREY__FACT_BOTH(MAREY__FACT_DATA) | MAREY__FACT_ONLY(MAREY__FACT_WORKER);
     uint32_t process = 0;
     uint64_t *const weights MAREY__FREED = weigh_stacks(facts, kinds, which, &process);
-    const bool done = weights != NULL &&
-                      marey__facts_find_place_of(
-                          facts, weights, (kinds & ~loading) == 0,
-                          which == MAREY__FACT_PYTHON || which == MAREY__FACT_USER_STARTUP, out);
+    const bool done =
+        weights != NULL &&
+        find_place_of(facts, weights, NULL, which != MAREY__FACT_ALL && which != MAREY__FACT_WAITING,
+                      (kinds & ~loading) == 0,
+                      which == MAREY__FACT_PYTHON || which == MAREY__FACT_USER_STARTUP, out);
     set_process(out, process);
     return done;
 }
@@ -447,7 +451,7 @@ bool marey__facts_find_typical_place(const struct marey__facts *facts, uint64_t 
                             *const other_weights MAREY__FREED =
                                 weigh_stacks(facts, others, MAREY__FACT_ALL, &other_process);
     const bool done = weights != NULL && other_weights != NULL &&
-                      find_place_of(facts, weights, other_weights, false, false, out);
+                      find_place_of(facts, weights, other_weights, false, false, false, out);
     set_process(out, process);
     return done;
 }
