@@ -111,7 +111,7 @@ static const char *time_text(uint64_t ns, char into[32])
 static void put_shares(const struct marey__facts *facts, char *text, size_t size, size_t *len)
 {
     bool any = false;
-    for (int p = 0; p < MAREY__FACT_PHASES; p++) {
+    for (int p = 0; p < MAREY__FACT_PHASES && facts->steady_ns != 0; p++) {
         const double share = (double)facts->phase_ns[p] / (double)facts->steady_ns;
         if (share < 0.005 || (p == MAREY__FACT_OTHER && !any && share > 0.995))
             continue;

@@ -73,9 +73,11 @@ static void split_steps(struct marey__trainer *t)
 
 static const char *detected_by(const struct marey_process *info)
 {
-    return marey__starts_with(info->steps, strlen(info->steps), "updates") ? "optimizer"
-           : strcmp(info->steps, "batches") == 0                           ? "batches"
-                                                                           : "api";
+    const size_t len = strlen(info->steps);
+    return marey__starts_with(info->steps, len, "updates")         ? "optimizer"
+           : marey__starts_with(info->steps, len, "driver marey.") ? "callback"
+           : strcmp(info->steps, "batches") == 0                   ? "batches"
+                                                                   : "api";
 }
 
 static void add_trainer(struct marey__facts *facts, const struct marey__trainer *t)

@@ -175,6 +175,8 @@ bool marey__fact_ranks_find_place(const struct marey__facts *facts,
             weights[marey__sample_bucket_stack(bucket)] +=
                 bucket->sum.ns - marey__fact_weight(facts, bucket, MAREY__FACT_WAITING);
     }
-    return weights != NULL &&
-           marey__facts_find_place_of(facts, weights, phase == MAREY__FACT_DATA, false, out);
+    const bool done = weights != NULL && marey__facts_find_place_of(
+                                             facts, weights, phase == MAREY__FACT_DATA, false, out);
+    out->process = rank->trainer->target;
+    return done;
 }

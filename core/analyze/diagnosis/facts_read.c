@@ -247,9 +247,12 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
         const bool is_record = marey_word_kind(*word) == MAREY_KIND_RECORD;
         const uint32_t type = is_record ? marey_record_type_of(*word) : 0;
         if (is_record && marey__is_progress(type) &&
-            marey__progress_take(&r->progress, word, marey_batch_ns(batch, *word), &span) &&
-            !take_span(r, &span))
-            return marey__no_memory();
+            marey__progress_take(&r->progress, word, marey_batch_ns(batch, *word), &span)) {
+            if (span.kind == MAREY__SPAN_ITERATION)
+                r->trainer->tid = batch->lane->tid;
+            if (!take_span(r, &span))
+                return marey__no_memory();
+        }
         if (type == MAREY_RECORD_STEP_HINT && !take_hint(r, word))
             return marey__no_memory();
         if (type == MAREY_RECORD_MARK && !take_mark(r, word, marey_batch_ns(batch, *word)))
@@ -366,6 +369,7 @@ static bool is_in(const struct marey__interval *list, size_t n, size_t *at, uint
 
 static void add_sums(struct marey__fact_sum *sum, const struct marey__fact_sum *more)
 {
+    sum->process = marey__fact_process_of(sum->n == 0, sum->process, more->process);
     sum->n += more->n;
     sum->ns += more->ns;
     sum->gil_ns += more->gil_ns;
@@ -401,6 +405,24 @@ static bool add_to_rank(struct marey__facts *facts, uint32_t trainer, uint32_t k
     return number != 0;
 }
 
+const struct marey_samples_seen *marey__facts_find_training(const struct marey__facts *facts,
+                                                            const struct marey__trainer *trainer,
+                                                            const struct marey_samples_round *round)
+{
+    const struct marey_samples_seen *main = NULL;
+    for (size_t i = 0; i < round->n_seen; i++) {
+        const struct marey_samples_seen *const seen = &round->seen[i];
+        if (trainer != NULL && trainer->thread != 0 && seen->thread == trainer->thread)
+            return seen;
+        if (marey_samples_get_thread(facts->set.samples, seen->thread)->is_main)
+            main = seen;
+    }
+    /* Before the thread starts, the main thread imports. */
+    const bool is_late =
+        trainer != NULL && trainer->thread != 0 && round->at_ns >= trainer->steps[0].begin_ns;
+    return is_late ? NULL : main;
+}
+
 /*
  * Skips samples while another thread holds the interpreter lock: the main thread may wait for it.
  */
@@ -424,6 +446,7 @@ static struct marey__fact_sum sum_of(const struct marey_samples_round *round,
 {
     const uint64_t ns = round->weight_ns;
     return (struct marey__fact_sum){.n = 1,
+                                    .process = round->process,
                                     .ns = ns,
                                     .gil_ns = (seen->flags & MAREY_SAMPLE_GIL) != 0 ? ns : 0,
                                     .gc_ns = (seen->flags & MAREY_SAMPLE_GC) != 0 ? ns : 0,
@@ -492,7 +515,6 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
 {
     struct sampling *const s = ctx;
     struct marey__facts *const facts = s->facts;
-    const marey_samples *const samples = facts->set.samples;
     const uint32_t number = s->trainers[round->process];
     if (number == 0 && (round->at_ns < s->begin_ns || round->at_ns >= s->end_ns))
         return MAREY_OK;
@@ -503,28 +525,37 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     const bool is_gap =
                    t != NULL && is_in(t->host_gaps, t->n_host_gaps, &t->at_host_gap, round->at_ns),
                is_wait = t != NULL && is_in(t->waits, t->n_waits, &t->at_wait, round->at_ns);
-    for (size_t i = 0; i < round->n_seen; i++) {
-        const struct marey_samples_seen *const seen = &round->seen[i];
-        if (!marey_samples_get_thread(samples, seen->thread)->is_main)
-            continue;
-        const bool is_idle = marey__samples_is_task_wait(s->chosen, seen->stack),
-                   is_worker = (facts->stack_flags[seen->stack] & MAREY__FACT_IN_WORKER) != 0;
-        if (t == NULL && is_worker)
-            add_worker(&s->workers[round->process], round->weight_ns, is_idle);
-        if (is_idle || (t == NULL && !is_worker))
-            continue;
-        const bool is_import =
-            t != NULL && t->n_steps == 0 &&
-            marey__samples_is_startup(s->chosen, round->process, round->at_ns, seen->stack);
-        const struct marey__fact_sum sum = sum_of(round, seen);
-        MAREY__TRY_MEMORY(
-            add_to_rank(facts, number, kind, seen->stack, &sum) &&
-            add_sample(facts, is_import ? (uint32_t)MAREY__FACT_STARTUP : kind, round, seen) &&
-            add_slow_sample(facts, t, kind, round, seen) && add_holder(facts, kind, round, seen) &&
-            (!is_gap || add_sample(facts, MAREY__FACT_HOST_GAP, round, seen)) &&
-            (!is_wait || add_sample(facts, MAREY__FACT_HOST_WAIT, round, seen)));
-    }
+    const struct marey_samples_seen *const seen = marey__facts_find_training(facts, t, round);
+    if (seen == NULL)
+        return MAREY_OK;
+    const bool is_idle = marey__samples_is_task_wait(s->chosen, seen->stack),
+               is_worker = (facts->stack_flags[seen->stack] & MAREY__FACT_IN_WORKER) != 0;
+    if (t == NULL && is_worker)
+        add_worker(&s->workers[round->process], round->weight_ns, is_idle);
+    if (is_idle || (t == NULL && !is_worker))
+        return MAREY_OK;
+    const bool is_import =
+        t != NULL && t->n_steps == 0 &&
+        marey__samples_is_startup(s->chosen, round->process, round->at_ns, seen->stack);
+    const struct marey__fact_sum sum = sum_of(round, seen);
+    MAREY__TRY_MEMORY(
+        add_to_rank(facts, number, kind, seen->stack, &sum) &&
+        add_sample(facts, is_import ? (uint32_t)MAREY__FACT_STARTUP : kind, round, seen) &&
+        add_slow_sample(facts, t, kind, round, seen) && add_holder(facts, kind, round, seen) &&
+        (!is_gap || add_sample(facts, MAREY__FACT_HOST_GAP, round, seen)) &&
+        (!is_wait || add_sample(facts, MAREY__FACT_HOST_WAIT, round, seen)));
     return MAREY_OK;
+}
+
+/* The thread that ends steps, if it is not the main one. */
+static void find_thread(const struct marey__facts *facts, struct marey__trainer *t)
+{
+    for (uint32_t i = 1; t->tid != 0 && i <= marey_samples_n_threads(facts->set.samples); i++) {
+        const struct marey_samples_thread *const thread =
+            marey_samples_get_thread(facts->set.samples, i);
+        if (thread->process == t->target && thread->tid == t->tid && !thread->is_main)
+            t->thread = i;
+    }
 }
 
 /* Without steps, the trainer is the process that was sampled the longest. */
@@ -556,7 +587,17 @@ static marey_status ignore_round(void *ctx, const struct marey_samples_round *ro
     return MAREY_OK;
 }
 
-/* If few samples fall into gaps, use all samples of steps outside of data instead. */
+/* Of the innermost frame. */
+static uint32_t location_of(const struct marey__facts *facts,
+                            const struct marey__sample_bucket *bucket)
+{
+    return marey_samples_get_stack(facts->set.samples, marey__sample_bucket_stack(bucket)).location;
+}
+
+/*
+ * If few samples fall into gaps, use all samples of steps outside of data instead, except those at lines that wait for
+ * the device: it is busy then.
+ */
 static bool fill_gaps(struct marey__facts *facts)
 {
     enum { ENOUGH = 30 };
@@ -565,14 +606,20 @@ static bool fill_gaps(struct marey__facts *facts)
     if (facts->device.n_steps == 0 ||
         marey__facts_sum(facts, MAREY__FACT_ONLY(MAREY__FACT_HOST_GAP)).n >= ENOUGH)
         return true;
-    for (size_t i = 0, n = facts->n_buckets; i < n; i++) {
+    const marey_samples *const samples = facts->set.samples;
+    bool *const waits MAREY__FREED =
+        marey__calloc((size_t)marey_samples_n_locations(samples) + 1, sizeof *waits);
+    for (size_t i = 0; waits != NULL && i < facts->n_buckets; i++)
+        if (marey__sample_bucket_has_kind(&facts->buckets[i], MAREY__FACT_ONLY(MAREY__FACT_HOST_WAIT)))
+            waits[location_of(facts, &facts->buckets[i])] = true;
+    for (size_t i = 0, n = facts->n_buckets; waits != NULL && i < n; i++) {
         const struct marey__sample_bucket bucket = facts->buckets[i];
-        if (marey__sample_bucket_has_kind(&bucket, kinds) &&
+        if (marey__sample_bucket_has_kind(&bucket, kinds) && !waits[location_of(facts, &bucket)] &&
             !add_to_bucket(facts, MAREY__FACT_HOST_GAP, marey__sample_bucket_stack(&bucket),
                            &bucket.sum))
             return false;
     }
-    return true;
+    return waits != NULL;
 }
 
 static marey_status visit_samples(struct sampling *s)
@@ -584,10 +631,11 @@ static marey_status visit_samples(struct sampling *s)
     }
     s->begin_ns = UINT64_MAX;
     for (size_t i = 0; i < facts->n_trainers; i++) {
-        const struct marey__trainer *const t = &facts->trainers[i];
+        struct marey__trainer *const t = &facts->trainers[i];
         s->trainers[t->target] = (uint32_t)i + 1;
         if (t->n_steps == 0)
             continue;
+        find_thread(facts, t);
         s->begin_ns = MAREY__MIN(s->begin_ns, t->steps[t->n_warmup].begin_ns);
         s->end_ns = MAREY__MAX(s->end_ns, t->steps[t->n_steps - 1].end_ns);
     }
@@ -595,7 +643,8 @@ static marey_status visit_samples(struct sampling *s)
     MAREY__TRY_MEMORY(marey__facts_flag_stacks(facts));
     MAREY_TRY(marey__samples_visit_waits(&facts->set, s->chosen, take_round, s));
     judge_workers(s);
-    MAREY__TRY_MEMORY(fill_gaps(facts));
+    /* Samples show which package the program is, and its code is the user's. */
+    MAREY__TRY_MEMORY(fill_gaps(facts) && marey__facts_flag_stacks(facts));
     return MAREY_OK;
 }
 

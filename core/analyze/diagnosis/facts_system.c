@@ -17,7 +17,7 @@ struct reading {
     uint64_t at_ns, before_ns; /* of the current and of the previous values; 0: none */
     double sums[MAREY__SYSTEM_COUNTERS],
         all_ns; /* values weighted by the time since the previous ones */
-    uint32_t n_resident[MAREY__RESIDENT_PARTS];
+    uint32_t n_anonymous[MAREY__MEMORY_PARTS];
     uint32_t *trainers; /* by process of the set: its trainer, plus one */
     uint64_t *io_by_location, *io_by_function, *io_by_wait;
     uint64_t *all_by_location; /* of main threads, at the innermost line of the user's code */
@@ -37,15 +37,15 @@ static int counter_of(const struct reading *r, uint32_t number)
     return -1;
 }
 
-static void add_resident(struct reading *r, uint64_t ns, double value)
+static void add_anonymous(struct reading *r, uint64_t ns, double value)
 {
-    if (r->begin_ns == 0) /* no steps */
+    if (r->begin_ns == 0 || r->end_ns <= r->begin_ns) /* no steps */
         return;
     const double part = (double)(ns - r->begin_ns) / (double)(r->end_ns - r->begin_ns);
-    const size_t i = (size_t)(part * MAREY__RESIDENT_PARTS);
-    if (i < MAREY__RESIDENT_PARTS) {
-        double *const mean = &r->facts->system.resident[i];
-        *mean += (value - *mean) / ++r->n_resident[i];
+    const size_t i = (size_t)(part * MAREY__MEMORY_PARTS);
+    if (i < MAREY__MEMORY_PARTS) {
+        double *const mean = &r->facts->system.anonymous[i];
+        *mean += (value - *mean) / ++r->n_anonymous[i];
     }
 }
 
@@ -63,8 +63,8 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
         memcpy(&value, &word[2], sizeof value);
         if (counter < 0)
             continue;
-        if (counter == MAREY__SYSTEM_RESIDENT)
-            add_resident(r, ns, value);
+        if (counter == MAREY__SYSTEM_ANONYMOUS)
+            add_anonymous(r, ns, value);
         if (ns != r->at_ns) { /* with many threads, readings are less frequent */
             r->before_ns = r->at_ns;
             r->at_ns = ns;
@@ -122,14 +122,15 @@ static bool is_counted(const struct marey__trainer *t, uint64_t ns, bool *is_els
     return true;
 }
 
-/* The innermost location of the user's code; without any, the innermost one. */
-static uint32_t place_of(const marey_samples *samples, uint32_t stack, bool is_native)
+/* The innermost location of the user's code, else the innermost one. */
+static uint32_t place_of(const struct marey__facts *facts, uint32_t stack, bool is_native)
 {
+    const marey_samples *const samples = facts->set.samples;
     for (uint32_t at = stack; at != 0;) {
         const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
         const uint32_t function = marey_samples_get_location(samples, frame.location).function;
         const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
-        if (is_native ? marey__native_is_users(f) : marey__facts_is_users(f))
+        if (is_native ? marey__native_is_users(f) : marey__facts_is_users(facts, f))
             return frame.location;
         at = frame.parent;
     }
@@ -145,21 +146,20 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     bool is_elsewhere;
     if (number == 0 || !is_counted(&r->facts->trainers[number - 1], round->at_ns, &is_elsewhere))
         return MAREY_OK;
-    for (size_t i = 0; i < round->n_seen; i++) {
-        const struct marey_samples_seen *const seen = &round->seen[i];
-        if (!marey_samples_get_thread(samples, seen->thread)->is_main)
-            continue;
+    const struct marey_samples_seen *const seen =
+        marey__facts_find_training(r->facts, &r->facts->trainers[number - 1], round);
+    if (seen != NULL) {
         s->n_main++;
         s->main_ns += round->weight_ns;
         if (is_elsewhere)
-            continue;
+            return MAREY_OK;
         const uint32_t location = place_of(
-            samples, seen->stack, marey_samples_get_process(samples, round->process)->python == 0);
+            r->facts, seen->stack, marey_samples_get_process(samples, round->process)->python == 0);
         const bool is_waiting = (seen->flags & MAREY_SAMPLE_OFF_CPU) != 0 && is_file_wait(seen->wait);
         s->io_ns += is_waiting ? round->weight_ns : 0;
         r->all_by_location[location] += round->weight_ns;
         if (!is_waiting || (seen->flags & MAREY_SAMPLE_UNSTABLE) != 0)
-            continue;
+            return MAREY_OK;
         r->io_by_location[location] += round->weight_ns;
         r->io_by_function[marey_samples_get_location(samples, location).function] += round->weight_ns;
         r->io_by_wait[seen->wait & 0xff] += round->weight_ns;

@@ -66,7 +66,8 @@ static void add_locations(const struct outliers *o)
             const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
             const uint32_t function = marey_samples_get_location(samples, frame.location).function;
             struct pair *const p = &o->locations[frame.location];
-            if (p->seen != i && marey__facts_is_users(marey_samples_get_function(samples, function))) {
+            if (p->seen != i &&
+                marey__facts_is_users(o->facts, marey_samples_get_function(samples, function))) {
                 p->seen = i;
                 p->slow_ns += o->stacks[i].slow_ns;
                 p->typical_ns += o->stacks[i].typical_ns;

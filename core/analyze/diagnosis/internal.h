@@ -109,6 +109,8 @@ struct marey__trainer {
     const struct marey_process *info; /* NULL: no log */
     marey_recording *recording;
     uint32_t target; /* in the set of samples; 0: not sampled */
+    int64_t tid;     /* of the thread that ends steps */
+    uint32_t thread; /* the same in the set of samples; 0: the main thread */
     struct marey__fact_step *steps;
     size_t n_steps, steps_cap;
     size_t n_warmup; /* the first of these */
@@ -157,8 +159,15 @@ struct marey__fact_device {
     bool is_untypical; /* traced steps differ from the others and are ignored */
 };
 
+#define MAREY__FACT_SEVERAL UINT32_MAX
+/* The process of samples of two: of the second one, if that is the first that counts. */
+static inline uint32_t marey__fact_process_of(bool is_first, uint32_t a, uint32_t b)
+{
+    return is_first || a == b ? b : MAREY__FACT_SEVERAL;
+}
 struct marey__fact_sum {
     uint64_t n, ns;
+    uint32_t process;  /* of the samples; MAREY__FACT_SEVERAL */
     uint64_t gil_ns;   /* of `ns`, while the thread held the interpreter lock */
     uint64_t gc_ns;    /* of `ns`, in a garbage collection */
     uint64_t wants_ns; /* of `ns`, while it waited for the lock */
@@ -212,9 +221,13 @@ struct marey__fact_place {
     uint32_t line;     /* with the most samples */
     double share;      /* of the searched samples */
     uint64_t ns;       /* of samples in the function */
+    uint32_t process; /* of the searched samples; 0: that of the finding; MAREY__FACT_SEVERAL */
+    bool is_unknown; /* there were too few samples */
+    uint32_t caller,
+        caller_line; /* in the user's code, around all samples of steps; 0: none */
 };
 
-enum { MAREY__RESIDENT_PARTS = 8 };
+enum { MAREY__MEMORY_PARTS = 8 };
 
 struct marey__facts {
     struct marey__samples_set set;
@@ -222,7 +235,7 @@ struct marey__facts {
     bool is_imported; /* traces of torch.profiler */
     struct marey__trainer *trainers;
     size_t n_trainers, trainers_cap;
-    /* Main threads of trainers by kind and stack. */
+    /* Training threads by kind and stack. */
     struct marey__sample_bucket *buckets;
     size_t n_buckets, buckets_cap;
     struct marey__key_map buckets_by_key;
@@ -231,6 +244,8 @@ struct marey__facts {
     size_t n_rank_buckets, rank_buckets_cap;
     struct marey__key_map rank_buckets_by_key;
     uint8_t *stack_flags; /* by stack: enum marey__fact_flag */
+    const char *package; /* the path of the installed package that the program is; not terminated */
+    size_t package_len;  /* 0: not installed */
     uint8_t claimed;      /* flags claimed by findings: later rules ignore stacks with them */
     struct marey__fact_slow_sample *slow_samples; /* outside of phases with their own finding */
     size_t n_slow_samples, slow_samples_cap;
@@ -250,7 +265,7 @@ struct marey__facts {
     struct marey__system_facts {
         size_t n_values;                        /* of each counter; 0: not recorded */
         double counted_ns;                      /* the time that they cover */
-        double resident[MAREY__RESIDENT_PARTS]; /* means by part of the steps; 0: unknown */
+        double anonymous[MAREY__MEMORY_PARTS]; /* means by part of the steps; 0: unknown */
         double mean[MAREY__SYSTEM_COUNTERS];    /* after warm-up; without steps, of the run */
         /* Of main threads, over the same time. */
         uint64_t n_main, main_ns,
@@ -267,6 +282,10 @@ struct marey__facts {
 MAREY_WARN_UNUSED marey_status marey__facts_read(struct marey__facts *facts,
                                                  const struct marey__request *request);
 void marey__facts_fini(struct marey__facts *facts);
+/* The sample of the training thread: the thread that ends steps, else the main one. NULL: the round has none. */
+const struct marey_samples_seen *marey__facts_find_training(const struct marey__facts *facts,
+                                                            const struct marey__trainer *trainer,
+                                                            const struct marey_samples_round *round);
 /* The number after "key": in a mark's JSON, which may be NULL; negative if missing. */
 long marey__fact_number(const char *json, const char *key);
 
@@ -375,18 +394,29 @@ MAREY_WARN_UNUSED bool marey__facts_find_typical_place(const struct marey__facts
 MAREY_WARN_UNUSED bool marey__facts_find_place_of(const struct marey__facts *facts,
                                                   const uint64_t *weights, bool is_loading,
                                                   bool only_users, struct marey__fact_place *out);
+struct marey__fact_lines {
+    uint32_t first, last;
+};
 /*
- * The time of samples in a function and its callees, at lines where Python code, not kernels, has
- * at least a tenth of the samples. Returns 0 on out of memory.
+ * Where a function's own code is hot: adjacent lines of it have at least half of its Python samples, or it is a loop of its own
+ * that has. Code of the user's that it calls is not its own. Sets the line and time of `place`, which is that function; to
+ * none where its time is spread over lines or calls. Returns false on out of memory.
+ */
+MAREY_WARN_UNUSED bool marey__facts_find_hot_lines(const struct marey__facts *facts, uint64_t kinds,
+                                                   struct marey__fact_place *place,
+                                                   struct marey__fact_lines *lines);
+/*
+ * The time of samples at these lines of a function, with all they call: of those where at least a tenth of the samples are
+ * Python's, as opposed to kernels that do their work. Returns 0 on out of memory.
  */
 uint64_t marey__facts_weigh_lines(const struct marey__facts *facts, uint64_t kinds,
-                                  uint32_t function);
+                                  uint32_t function, const struct marey__fact_lines *lines);
 
 /*
- * Whether it is the user's code: not the standard library, an installed package, or frozen into
- * Python.
+ * Outside of the standard library, of installed packages and of what is frozen into Python; or in the package that the program
+ * is, as `python -m PACKAGE` runs it.
  */
-bool marey__facts_is_users(const struct marey_samples_function *f);
+bool marey__facts_is_users(const struct marey__facts *facts, const struct marey_samples_function *f);
 
 /* ---- facts_ranks.c: ranks of a training on CPUs that wait for each other ---- */
 
@@ -418,6 +448,8 @@ MAREY_WARN_UNUSED bool marey__fact_ranks_find_place(const struct marey__facts *f
 
 /* ---- startup.c ---- */
 
+/* The part of a path after the last `folder`; NULL if it is not in the path. */
+const char *marey__path_below(const char *file, const char *folder);
 /*
  * Rows by time: activity, time, share of start-up. Without samples the table is empty. Returns
  * false on out of memory.

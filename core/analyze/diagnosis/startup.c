@@ -28,8 +28,7 @@ static bool is_in(const char *file, const char *folder)
     return strstr(file, folder) != NULL;
 }
 
-/* The part of a path after the last `folder`; NULL if it is not in the path. */
-static const char *below(const char *file, const char *folder)
+const char *marey__path_below(const char *file, const char *folder)
 {
     const char *found = NULL;
     for (const char *at = file; (at = strstr(at, folder)) != NULL;)
@@ -40,13 +39,13 @@ static const char *below(const char *file, const char *folder)
 /* "torch" of .../site-packages/torch/nn/modules.py, "data" of .../data.py. */
 static void name_module(const char *file, char what[WHAT_SIZE])
 {
-    const char *start = below(file, "/site-packages/");
+    const char *start = marey__path_below(file, "/site-packages/");
     if (strcmp(file, "<frozen site>") == 0) {
         snprintf(what, WHAT_SIZE, "start of Python");
         return;
     }
     if (start == NULL)
-        start = below(file, "/dist-packages/");
+        start = marey__path_below(file, "/dist-packages/");
     if (start == NULL && is_in(file, "/lib/python3")) {
         snprintf(what, WHAT_SIZE, "import the standard library");
         return;
@@ -89,7 +88,7 @@ static bool name_stack(const struct marey__facts *facts, uint32_t stack, char wh
                    is_in(f->file, "/torch/cuda/")) {
             snprintf(what, WHAT_SIZE, "start of CUDA");
             is_decided = true;
-        } else if (!is_decided && !has_user && marey__facts_is_users(f)) {
+        } else if (!is_decided && !has_user && marey__facts_is_users(facts, f)) {
             snprintf(what, WHAT_SIZE, "%s (%s:%u)", f->name, marey__base_name(f->file),
                      location.line);
             has_user = true;

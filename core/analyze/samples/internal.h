@@ -117,7 +117,7 @@ MAREY_WARN_UNUSED marey_status marey__samples_visit_modes(struct marey__samples_
                                                           const struct marey__samples_chosen *chosen,
                                                           marey__samples_visitor *visitor, void *ctx);
 
-/* The same, and `seen` includes samples of workers that wait for a task. */
+/* The same for all threads, and `seen` includes samples of workers that wait for a task. */
 MAREY_WARN_UNUSED marey_status marey__samples_visit_waits(struct marey__samples_set *set,
                                                           const struct marey__samples_chosen *chosen,
                                                           marey__samples_visitor *visitor, void *ctx);

@@ -396,5 +396,5 @@ marey_status marey__samples_visit_waits(struct marey__samples_set *set,
                                         marey__samples_visitor *visitor, void *ctx)
 {
     return visit_all(&(struct visit){
-        .set = set, .chosen = chosen, .with_waits = true, .visitor = visitor, .ctx = ctx});
+        .set = set, .chosen = chosen, .with_modes = true, .with_waits = true, .visitor = visitor, .ctx = ctx});
 }

@@ -113,6 +113,7 @@ enum marey__system_counter {
     MAREY__SYSTEM_SWAP,
     MAREY__SYSTEM_THROTTLED,
     MAREY__SYSTEM_RESIDENT,
+    MAREY__SYSTEM_ANONYMOUS, /* of the process that has most */
     MAREY__SYSTEM_COUNTERS,
 };
 /* Their sites have this category, and the key as domain. */
