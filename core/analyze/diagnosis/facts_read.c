@@ -270,7 +270,8 @@ static bool add_slow_sample(struct marey__facts *facts, const struct marey__trai
             return true;
     return MAREY__PUSH(
         facts->slow_samples, facts->n_slow_samples, facts->slow_samples_cap,
-        (struct marey__fact_slow_sample){(uint32_t)t->at_step, seen->stack, round->weight_ns});
+        (struct marey__fact_slow_sample){(uint32_t)(t - facts->trainers), (uint32_t)t->at_step,
+                                         seen->stack, round->weight_ns});
 }
 
 static struct marey__fact_sum sum_of(const struct marey_samples_round *round,
@@ -455,7 +456,7 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->buckets, facts->rank_buckets,
+    MAREY__FREE_ALL(facts->trainers, facts->joint, facts->device.steps, facts->buckets, facts->rank_buckets,
                     facts->slow_samples, facts->stack_flags);
     marey__key_map_fini(&facts->buckets_by_key);
     marey__key_map_fini(&facts->rank_buckets_by_key);

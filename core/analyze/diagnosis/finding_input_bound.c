@@ -30,10 +30,10 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
         return false;
     marey__facts_share(facts, MAREY__FACT_DATA, &share, &error);
     const double exposed = marey__facts_exposed_data(facts);
-    /* Where one rank loads longer than the others, that is a finding of its own. */
+    /* What one rank loads longer than the others is a finding of its own. */
     const struct marey__finding *const straggler = marey__diagnosis_find(d, "straggler");
     if (straggler != NULL && straggler->statement.phase == MAREY__FACT_DATA)
-        return false;
+        share -= straggler->statement.share;
     share *= exposed;
     error *= exposed;
     if (share < least_share)

@@ -94,19 +94,24 @@ static bool has_line_of_slow_steps(const struct outliers *o, uint32_t stack)
 static bool count_steps(const struct outliers *o, struct marey__fact_occasional *occasional)
 {
     const struct marey__facts *const facts = o->facts;
-    const size_t n_steps = facts->trainers[0].n_steps;
-    uint64_t *const ns MAREY__FREED = marey__calloc(n_steps + 1, sizeof *ns), *const at MAREY__FREED =
-                                                                                  marey__calloc(
-                                                                                      n_steps + 1,
-                                                                                      sizeof *at);
+    const size_t n_steps = facts->n_joint;
+    uint64_t *const ns MAREY__FREED = marey__calloc(n_steps + 1, sizeof *ns),
+                       *const at MAREY__FREED = marey__calloc(n_steps + 1, sizeof *at),
+                       *const own MAREY__FREED = marey__calloc(n_steps + 1, sizeof *own);
     size_t n = 0;
     *occasional = (struct marey__fact_occasional){0};
-    if (ns == NULL || at == NULL)
+    if (ns == NULL || at == NULL || own == NULL)
         return false;
-    for (size_t i = 0; i < facts->n_slow_samples; i++) {
-        const struct marey__fact_slow_sample *const sample = &facts->slow_samples[i];
-        if (o->extra_ns[sample->stack] != 0 && sample->step < n_steps)
-            ns[sample->step] += sample->ns;
+    for (size_t t = 0; t < facts->n_trainers; t++) { /* the rank that takes the longest decides */
+        memset(own, 0, n_steps * sizeof *own);
+        for (size_t i = 0; i < facts->n_slow_samples; i++) {
+            const struct marey__fact_slow_sample *const sample = &facts->slow_samples[i];
+            const size_t step = marey__facts_joint_step(facts, &facts->trainers[t], sample->step);
+            if (sample->trainer == t && step < n_steps && o->extra_ns[sample->stack] != 0) {
+                own[step] += sample->ns;
+                ns[step] = MAREY__MAX(ns[step], own[step]);
+            }
+        }
     }
     for (size_t i = 0; i < n_steps; i++)
         if (ns[i] != 0) {
@@ -115,7 +120,7 @@ static bool count_steps(const struct outliers *o, struct marey__fact_occasional 
             occasional->squares += (double)ns[i] * (double)ns[i];
         }
     occasional->n = n;
-    occasional->period = marey__facts_find_period(at, n, n_steps - facts->trainers[0].n_warmup);
+    occasional->period = marey__facts_find_period(at, n, n_steps);
     return n != 0;
 }
 
@@ -207,7 +212,7 @@ static double share_of(const struct marey__facts *facts, enum marey__occasional 
                        struct marey__fact_occasional *occasional, struct marey__fact_place *place, double *error)
 {
     const bool is_gc = what == MAREY__OCCASIONAL_GC, is_outlier = what == MAREY__OCCASIONAL_OUTLIER;
-    const double steady_ns = (double)facts->steady_ns;
+    const double steady_ns = (double)facts->joint_ns;
     *occasional = facts->occasional[what];
     double most = (double)occasional->ns / steady_ns;
     if (occasional->n == 0 || most < (what == MAREY__OCCASIONAL_EVALUATION ? least_evaluation : least_cause) ||
@@ -221,7 +226,8 @@ static double share_of(const struct marey__facts *facts, enum marey__occasional 
                          facts, kinds, MAREY__FACT_TYPICAL_STEPS & ~MAREY__FACT_KNOWN, place))
         return 0;
     /* Samples are fewer where the sampler pauses. */
-    const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_STEPS).ns,
+    const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_STEPS).ns /
+                              (facts->is_synchronous ? (double)facts->n_trainers : 1),
                  whole_ns = is_outlier ? fmax(sampled_ns, 1) : steady_ns,
                  mean = (double)occasional->ns / (double)occasional->n;
     /* Where it comes regularly only its length varies, else the number of times, too. */
@@ -273,7 +279,9 @@ bool marey__find_slow_steps(const struct marey__diagnosis *d, struct marey__find
         if (what == MAREY__OCCASIONAL_OUTLIER && marey__diagnosis_find(d, "gil-contention") != NULL)
             continue;
         const double share = share_of(facts, (enum marey__occasional)what, &occasional, &cause.place, &error);
-        if (share < least_cause)
+        /* Without a period they are steps in which a straggler takes longer. */
+        if (share < least_cause || (what == MAREY__OCCASIONAL_OUTLIER && occasional.period == 0 &&
+                                    marey__diagnosis_find(d, "straggler") != NULL))
             continue;
         make_cause((enum marey__occasional)what, &occasional, share, &cause);
         add_cause(out, &cause);

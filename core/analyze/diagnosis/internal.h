@@ -175,7 +175,7 @@ struct marey__fact_occasional {
 
 /* A sample in an outlier step. */
 struct marey__fact_slow_sample {
-    uint32_t step, stack; /* the step's number in its process */
+    uint32_t trainer, step, stack; /* the step's number in its process */
     uint64_t ns;
 };
 
@@ -211,6 +211,14 @@ struct marey__facts {
     uint64_t run_ns;                                  /* from the first start to the last end */
     uint64_t n_steps, n_warmup, median_ns, mean_ns;   /* of the trainer with the longest median */
     uint64_t steady_ns, phase_ns[MAREY__FACT_PHASES]; /* summed over steps that count */
+    /*
+     * Steps that count, of all trainers: each number once where ranks wait for each other in each step, with the mean of the
+     * lengths and the longest time of each phase; else those of one trainer after those of another.
+     */
+    struct marey__fact_step *joint;
+    size_t n_joint;
+    uint64_t joint_ns;
+    bool is_synchronous; /* ranks wait for each other in each step */
     double samples_per_s;                             /* summed over trainers; 0: unknown */
     uint64_t startup_ns;
     struct marey__fact_device device;
@@ -264,6 +272,10 @@ double marey__facts_exposed_data(const struct marey__facts *facts);
 
 /* After the steps are read, and before the samples: warm-up, medians, sums. Returns false on out of memory. */
 bool marey__facts_summarize_steps(struct marey__facts *facts);
+
+/* The number of a trainer's step in `joint`; n_joint: it does not count. */
+size_t marey__facts_joint_step(const struct marey__facts *facts, const struct marey__trainer *t,
+                               size_t step);
 
 /* Sorts them; 0 for none. */
 uint64_t marey__fact_median(uint64_t *values, size_t n);
@@ -350,6 +362,7 @@ struct marey__fact_rank {
     const struct marey__trainer *trainer;
     double step_ns, wait_ns; /* of a mean step; of this, in which it waits for other ranks */
     double error_ns;         /* of the latter */
+    double apart_ns;         /* of a mean step, in checkpoints and evaluation, which slow-steps has */
     double phase_ns[MAREY__FACT_PHASES]; /* of a mean step, without waits */
 };
 struct marey__fact_ranks {
