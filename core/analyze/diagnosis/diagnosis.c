@@ -55,10 +55,13 @@ static bool is_worth_it(const struct marey__finding *f)
            (gain_without(f->statement.share) >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
 }
 
-/* Risks first, then by gain. */
+/* Severe risks, then time, then other risks; by the expected gain, since the upper end is high where little is known. */
 static bool is_before(const struct marey__finding *a, const struct marey__finding *b)
 {
-    return a->is_risk != b->is_risk ? a->is_risk : a->at_most > b->at_most;
+    if (a->is_risk || b->is_risk)
+        return a->is_risk != b->is_risk ? (a->is_risk ? a->is_severe : !b->is_severe)
+                                        : a->is_severe && !b->is_severe;
+    return a->statement.share > b->statement.share;
 }
 
 static void add_finding(struct marey__diagnosis *d, const struct marey__finding *finding)
@@ -183,7 +186,7 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
 static void find_missing(struct marey__diagnosis *d)
 {
     const struct marey__facts *const f = &d->facts;
-    const bool has_few_steps = f->n_steps < 2;
+    const bool has_few_steps = f->n_steps < 3; /* Intervals of two are as wide as the step. */
     size_t len = 0;
     if (f->is_imported)
         marey__append(

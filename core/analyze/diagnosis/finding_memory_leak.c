@@ -12,6 +12,7 @@
 static const double least_growth = 64e6, least_share = 0.05; /* in bytes; of the memory before */
 static const double least_part = 0.05;                       /* of the growth, in each part */
 static const double least_ns = 5e9;
+static const double severe_growth = 0.01; /* each minute, of the memory before */
 enum { FEWEST_STEPS = 50 };
 
 bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__finding *out)
@@ -24,6 +25,8 @@ bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__fin
         growth < least_share * resident[1] ||
         (double)(t->steps[t->n_steps - 1].end_ns - t->steps[t->n_warmup].begin_ns) < least_ns)
         return false;
+    const double minutes =
+        (double)(t->steps[t->n_steps - 1].end_ns - t->steps[t->n_warmup].begin_ns) / 60e9;
     for (int i = 1; i < LAST; i++)
         if (resident[i + 1] - resident[i] < least_part * growth)
             return false;
@@ -35,6 +38,7 @@ bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__fin
     out->statement.id = "memory-leak";
     out->statement.phase = MAREY__FACT_OTHER;
     out->is_risk = true;
+    out->is_severe = growth > severe_growth * minutes * resident[1];
     out->confidence = 0.7;
     snprintf(out->statement.claim, sizeof out->statement.claim,
              "Memory leak: resident memory grows by %s in each step, to the end (from %s to %s).",

@@ -19,6 +19,7 @@ static const double least_cause = 0.01;      /* the same, for each cause */
 static const double least_evaluation = 0.10; /* the same, for evaluation */
 static const double most_typical =
     1.0 / 3; /* of a line's time in typical steps, compared with slow ones */
+static const double most_regular = 0.5; /* what comes regularly and takes more is what the program is for */
 enum { FEWEST_TIMES = 3, FEWEST_IRREGULAR = 5, FEWEST_SAMPLES = 8 };
 
 /* ---- what samples of outlier steps show ---- */
@@ -90,6 +91,18 @@ static bool has_line_of_slow_steps(const struct outliers *o, uint32_t stack)
     return false;
 }
 
+/* A rollout of reinforcement learning, an evaluation in a phase of its own: what the program is for. */
+static bool calls_model(const struct outliers *o)
+{
+    const double least = 0.05;
+    double all_ns = 0, model_ns = 0;
+    for (uint32_t i = 1; i <= o->facts->n_stacks; i++) {
+        all_ns += (double)o->extra_ns[i];
+        model_ns += (o->facts->stack_flags[i] & MAREY__FACT_MODEL) != 0 ? (double)o->extra_ns[i] : 0;
+    }
+    return model_ns > least * all_ns;
+}
+
 /* How many steps have extra samples, and how much of each: n is what as many equal steps would be. */
 static bool count_steps(const struct outliers *o, struct marey__fact_occasional *occasional)
 {
@@ -136,6 +149,7 @@ static bool search(struct outliers *o, struct marey__fact_place *place, struct m
     for (size_t i = 0; i < o->facts->n_slow_samples; i++)
         n += o->extra_ns[o->facts->slow_samples[i].stack] != 0;
     if (n < FEWEST_SAMPLES || !count_steps(o, occasional) ||
+        (occasional->period != 0 && calls_model(o)) ||
         !marey__facts_find_place_of(o->facts, o->extra_ns, false, true, place))
         return false;
     /* One long step by chance is not several. */
@@ -216,7 +230,7 @@ static double share_of(const struct marey__facts *facts, enum marey__occasional 
     *occasional = facts->occasional[what];
     double most = (double)occasional->ns / steady_ns;
     if (occasional->n == 0 || most < (what == MAREY__OCCASIONAL_EVALUATION ? least_evaluation : least_cause) ||
-        (occasional->n < FEWEST_TIMES && (is_gc || is_outlier)))
+        occasional->n < FEWEST_TIMES)
         return 0;
     const uint64_t steps = MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
                    kinds = is_gc ? steps : MAREY__FACT_BOTH(known[what].phase);
@@ -234,7 +248,16 @@ static double share_of(const struct marey__facts *facts, enum marey__occasional 
     *error = (occasional->squares -
               (occasional->period != 0 || !(is_gc || is_outlier) ? (double)occasional->n * mean * mean : 0)) /
              whole_ns / whole_ns;
-    return fmin((double)occasional->ns / whole_ns, most) * (is_gc ? marey__facts_unclaimed_gc(facts) : 1);
+    const double share = fmin((double)occasional->ns / whole_ns, most);
+    if (is_outlier)
+        return occasional->period != 0 && share > most_regular ? 0 : share;
+    /* What other findings have explained, such as compiling, is not explained again. */
+    uint64_t n;
+    const uint64_t all_ns = marey__facts_sum(facts, kinds).ns;
+    return share * (is_gc         ? marey__facts_unclaimed_gc(facts)
+                    : all_ns != 0 ? (double)marey__facts_weigh(facts, kinds, MAREY__FACT_ALL, &n) /
+                                        (double)all_ns
+                                  : 1);
 }
 
 static void make_cause(enum marey__occasional what, const struct marey__fact_occasional *occasional, double share,
@@ -307,7 +330,9 @@ bool marey__find_slow_steps(const struct marey__diagnosis *d, struct marey__find
     snprintf(out->detail, sizeof out->detail, "of that.");
     /* Where samples are all that is known, the place says it. */
     if (out->n_because == 1 && out->statement.phase == MAREY__FACT_OTHER &&
-        strcmp(out->because[0].id, "outlier") == 0)
+        strcmp(out->because[0].id, "outlier") == 0) {
         out->n_because = 0;
+        marey__finding_add_io(facts, facts->system.io_slow_ns, out);
+    }
     return true;
 }

@@ -103,6 +103,7 @@ struct marey__trainer {
     struct marey__interval *host_gaps, *waits;
     size_t n_host_gaps, host_gaps_cap, at_host_gap, n_waits, waits_cap, at_wait;
     uint64_t start_ns, end_ns; /* of the process, as far as is known */
+    bool has_device;           /* its memory was used */
     char *compiled;            /* JSON of what torch.compile did; NULL: nothing */
     char *loader;              /* JSON of the DataLoader that was constructed first; NULL: none */
 };
@@ -121,6 +122,7 @@ enum { MAREY__SHORT_GAP_NS = 50000 };
 /* A step, as far as it is traced, on one device. */
 struct marey__traced_step {
     uint64_t ns, part_ns[MAREY__TRACED_PARTS];
+    uint32_t trainer;
 };
 
 /* Sums over the traced steps of all devices. The middle four are all of `traced_ns`; communication and copies are exposed. */
@@ -128,6 +130,7 @@ struct marey__fact_device {
     uint64_t traced_ns, computing_ns, communication_ns, copy_ns, idle_ns;
     struct marey__traced_step *steps;
     size_t n_steps, steps_cap;
+    uint64_t sync_ns, upload_ns; /* idle after waits; of these, after waits for copies from pageable memory */
     bool is_untypical; /* what was traced is not like the other steps, and is left out */
 };
 
@@ -204,6 +207,10 @@ struct marey__facts {
     size_t n_rank_buckets, rank_buckets_cap;
     struct marey__key_map rank_buckets_by_key;
     uint8_t *stack_flags; /* by stack: enum marey__fact_flag */
+    struct {
+        uint64_t n, ns, step; /* steps that compile; of the last one: its time, its number */
+        double squares;       /* of the times of those before it */
+    } compiling;
     uint8_t claimed;      /* by findings that were made: other rules leave such stacks out */
     struct marey__fact_slow_sample *slow_samples; /* outside of phases with a finding of their own */
     size_t n_slow_samples, slow_samples_cap;
@@ -234,6 +241,7 @@ struct marey__facts {
         uint64_t n_main, main_ns,
             io_ns; /* io: waits for files, outside of phases with a finding of their own */
         uint64_t io_lines_ns; /* of all samples at lines that surely wait for files in some of them */
+        uint64_t io_slow_ns, io_logged_ns; /* of the waits: in outlier steps; else in logging */
         uint32_t io_wait;     /* the most frequent one, a code */
         struct marey__fact_place io_place;
     } system;
@@ -295,7 +303,7 @@ struct marey__fact_sum marey__facts_sum(const struct marey__facts *facts, uint64
 /* After devices are read, and before the samples: what only some steps do, and which are outliers. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__facts_find_slow(struct marey__facts *facts);
 /*
- * The largest distance at which at least two of three steps are among the `n` at `at`, which are most of these; 0: there is
+ * The largest distance at which at least two of three steps are among the `n` at `at`, and these are three of four; 0: there is
  * none, or no memory.
  */
 uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps);
@@ -308,6 +316,8 @@ enum marey__fact_flag {
     MAREY__FACT_LOGS = 2, /* in a library for logging, or a function of the user's with such a name */
     MAREY__FACT_IDLES = 4,        /* waits at a queue of multiprocessing */
     MAREY__FACT_COMMUNICATES = 8, /* torch.distributed */
+    MAREY__FACT_MODEL = 16,       /* calls a torch.nn.Module */
+    MAREY__FACT_SCALES = 32,      /* torch's gradient scaler, which has to know of overflows */
 };
 /* Sets the flags of all stacks. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__facts_flag_stacks(struct marey__facts *facts);
@@ -320,6 +330,7 @@ enum marey__fact_samples {
     MAREY__FACT_COMPILING, /* with the flag */
     MAREY__FACT_LOGGED,    /* with the flag, or in the phase logging */
     MAREY__FACT_IDLE,      /* with the flag */
+    MAREY__FACT_SCALING,   /* with the flag */
     MAREY__FACT_WAITING,   /* off the CPU in the phase backward, or in torch.distributed */
     MAREY__FACT_USER_STARTUP, /* that hold the interpreter lock for users' code: not for imports or installed packages */
 };
@@ -413,7 +424,7 @@ struct marey__cause {
 
 struct marey__finding {
     struct marey__cause statement; /* the finding itself */
-    bool is_risk;
+    bool is_risk, is_severe; /* a severe risk comes before findings of time, another one after them */
     bool is_experimental; /* left out, unless asked for */
     char detail[MAREY__FINDING_TEXT];
     double at_most, gain_low, gain_high; /* factors; 0: a risk */
@@ -481,6 +492,8 @@ marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find
     marey__find_memory_leak;
 
 extern const char marey__gc_action[];
+/* io-bound as a cause, where waits for files are at least half of a finding. */
+void marey__finding_add_io(const struct marey__facts *facts, uint64_t io_ns, struct marey__finding *f);
 
 /* A time finding is worth printing from this gain on, by its lower end from that. */
 #define MAREY__GAIN_LEAST 1.03
