@@ -206,8 +206,8 @@ void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase
     for (size_t i = 0; i < n; i++)
         *share += (double)facts->joint[i].phase_ns[phase] / all_ns;
     for (size_t i = 0; i < n; i++) {
-        const double rest = (double)facts->joint[i].phase_ns[phase] -
-                            *share * (double)length_of(&facts->joint[i]);
+        const double rest =
+            (double)facts->joint[i].phase_ns[phase] - *share * (double)length_of(&facts->joint[i]);
         squares += rest * rest;
     }
     *error = n > 1 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns : *share;

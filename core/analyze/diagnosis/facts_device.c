@@ -70,12 +70,11 @@ static bool take_call(void *ctx, struct marey__lane_stack *lane, const struct ma
     (void)how;
     if (strstr(site->name, "Synchronize") == NULL || !marey__is_runtime_call(site))
         return true;
-    return MAREY__PUSH(
-        r->waits, r->n_waits, r->waits_cap,
-        (struct host_wait){.begin_ns = call->start_ns,
-                           .end_ns = end_ns,
-                           .left_ns = end_ns - call->start_ns,
-                           .lane = lane->info->lane});
+    return MAREY__PUSH(r->waits, r->n_waits, r->waits_cap,
+                       (struct host_wait){.begin_ns = call->start_ns,
+                                          .end_ns = end_ns,
+                                          .left_ns = end_ns - call->start_ns,
+                                          .lane = lane->info->lane});
 }
 
 /* A copy to the host waits where its call returns after the copy has ended. */
@@ -522,9 +521,9 @@ static void share_of_trainer(const struct marey__facts *facts, uint32_t trainer,
         squares += unexplained * unexplained;
     }
     *share = of_rest * outside;
-    *error = n > 1 && all_ns > 0 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns * outside *
-                                       widening(n - 1)
-                                 : *share;
+    *error = n > 1 && all_ns > 0
+                 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns * outside * widening(n - 1)
+                 : *share;
 }
 
 /* The other ranks wait for the one whose device is idle the longest: theirs run a collective meanwhile. */

@@ -53,10 +53,9 @@ static bool is_in(const char *text, const char *const *list, size_t n)
 /* "log", "log_metrics", a method of a "...Logger"; but not "log_prob". */
 static bool is_named_logging(const char *name)
 {
-    static const char *const objects[] = {"all",   "batch", "epoch", "event", "grad",   "hist",
-                                          "imag",  "info",  "memo",  "messag", "metric", "param",
-                                          "progr", "resul", "scala", "stat",   "step",   "summa",
-                                          "train"};
+    static const char *const objects[] = {
+        "all",    "batch", "epoch", "event", "grad",  "hist", "imag", "info",  "memo", "messag",
+        "metric", "param", "progr", "resul", "scala", "stat", "step", "summa", "train"};
     const char *const dot = strrchr(name, '.'), *last = dot != NULL ? dot + 1 : name;
     last += strspn(last, "_");
     if (strstr(name, "Logger.") != NULL || strcmp(last, "log") == 0 || strcmp(last, "on_log") == 0)
@@ -83,8 +82,9 @@ static bool is_logging_library(const struct marey_samples_function *f)
 /* Output: of a library for logging, or a function that is named so, or one that makes text for it. */
 static bool is_writing(const struct marey_samples_function *f)
 {
-    static const char *const files[] = {"/json/", "/csv.py", "/pickle.py", "/codecs.py", "/matplotlib/", "/PIL/"},
-                            *const names[] = {"write", "print", "dump"};
+    static const char *const files[] = {"/json/",     "/csv.py",      "/pickle.py",
+                                        "/codecs.py", "/matplotlib/", "/PIL/"},
+                             *const names[] = {"write", "print", "dump"};
     const char *const file = package_of(f);
     return is_logging_library(f) || (file != NULL && is_in(file, files, MAREY__COUNT_OF(files))) ||
            is_in(f->name, names, MAREY__COUNT_OF(names));
@@ -100,7 +100,8 @@ static bool *find_named(const marey_samples *samples, uint32_t n_stacks)
         if (!is_writing(marey_samples_get_function(samples, function)))
             continue;
         while (function != 0) {
-            const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
+            const struct marey_samples_function *const f =
+                marey_samples_get_function(samples, function);
             named[function] |= marey__facts_is_users(f) && is_named_logging(f->name);
             stack = marey_samples_get_stack(samples, stack.parent);
             function = stack.location != 0

@@ -105,11 +105,11 @@ static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
     const char *const name = marey_recording_site(t->recording, t->info->index, site)->name,
                       *const text = (const char *)&words[2];
     /* The first DataLoader counts: programs construct that of training first. */
-    return strcmp(name, "DataLoader") == 0      ? take_text(&t->loader, text, len)
-           : strcmp(name, "torch.compile") == 0 ? take_text(&t->compiled, text, len)
-           : strcmp(name, "gc") == 0            ? take_collection(t, text, len, ns)
+    return strcmp(name, "DataLoader") == 0       ? take_text(&t->loader, text, len)
+           : strcmp(name, "torch.compile") == 0  ? take_text(&t->compiled, text, len)
+           : strcmp(name, "gc") == 0             ? take_collection(t, text, len, ns)
            : strcmp(name, "cuda.allocator") == 0 ? take_allocator(t, text, len)
-                                                : true;
+                                                 : true;
 }
 
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
@@ -278,10 +278,10 @@ static bool add_slow_sample(struct marey__facts *facts, const struct marey__trai
     for (size_t i = 0; i < round->n_seen; i++)
         if (&round->seen[i] != seen && (round->seen[i].flags & MAREY_SAMPLE_GIL) != 0)
             return true;
-    return MAREY__PUSH(
-        facts->slow_samples, facts->n_slow_samples, facts->slow_samples_cap,
-        (struct marey__fact_slow_sample){(uint32_t)(t - facts->trainers), (uint32_t)t->at_step,
-                                         seen->stack, round->weight_ns});
+    return MAREY__PUSH(facts->slow_samples, facts->n_slow_samples, facts->slow_samples_cap,
+                       (struct marey__fact_slow_sample){(uint32_t)(t - facts->trainers),
+                                                        (uint32_t)t->at_step, seen->stack,
+                                                        round->weight_ns});
 }
 
 /* Of a trainer, inside the compiler in a step that counts. */
@@ -289,7 +289,8 @@ static void add_compiling(struct marey__facts *facts, const struct marey__traine
                           const struct marey_samples_round *round, uint32_t stack)
 {
     const uint64_t step = (uint64_t)(t - facts->trainers) << 32 | t->at_step;
-    if ((facts->stack_flags[stack] & MAREY__FACT_COMPILES) == 0 || (MAREY__FACT_STEPS >> kind & 1) == 0)
+    if ((facts->stack_flags[stack] & MAREY__FACT_COMPILES) == 0 ||
+        (MAREY__FACT_STEPS >> kind & 1) == 0)
         return;
     if (facts->compiling.n == 0 || step != facts->compiling.step) {
         facts->compiling.squares += (double)facts->compiling.ns * (double)facts->compiling.ns;
@@ -485,8 +486,8 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->joint, facts->device.steps, facts->buckets, facts->rank_buckets,
-                    facts->slow_samples, facts->stack_flags);
+    MAREY__FREE_ALL(facts->trainers, facts->joint, facts->device.steps, facts->buckets,
+                    facts->rank_buckets, facts->slow_samples, facts->stack_flags);
     marey__key_map_fini(&facts->buckets_by_key);
     marey__key_map_fini(&facts->rank_buckets_by_key);
     if (facts->has_samples)

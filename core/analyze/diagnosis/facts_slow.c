@@ -21,7 +21,7 @@ struct search {
     struct marey__facts *facts;
     struct marey__trainer *t;
     uint64_t *ns, *at;          /* by step that counts: of something occasional; where such steps are */
-    uint64_t *joint_ns; /* by what is occasional, and by joint step */
+    uint64_t *joint_ns;         /* by what is occasional, and by joint step */
     uint64_t typical_ns, more_ns; /* an outlier takes so much longer than a typical step */
 };
 

@@ -26,8 +26,9 @@ void marey__finding_add_io(const struct marey__facts *facts, uint64_t io_ns, str
     char call[64];
     struct marey__cause *const cause = &f->because[f->n_because++];
     *cause = (struct marey__cause){.id = "io-bound", .phase = f->statement.phase, .share = share};
-    snprintf(cause->claim, sizeof cause->claim, "the main thread waits for files %.0f %% of the time (%s).",
-             share * 100, marey_sampler_wait_text(s->io_wait, call, sizeof call));
+    snprintf(cause->claim, sizeof cause->claim,
+             "the main thread waits for files %.0f %% of the time (%s).", share * 100,
+             marey_sampler_wait_text(s->io_wait, call, sizeof call));
 }
 
 bool marey__find_io_bound(const struct marey__diagnosis *d, struct marey__finding *out)
@@ -40,7 +41,7 @@ bool marey__find_io_bound(const struct marey__diagnosis *d, struct marey__findin
     if (s->n_main < FEWEST_SAMPLES || facts->has_device)
         return false;
     const double elsewhere =
-        marey__diagnosis_find(d, "slow-steps") != NULL ? (double)s->io_slow_ns : 0,
+                     marey__diagnosis_find(d, "slow-steps") != NULL ? (double)s->io_slow_ns : 0,
                  logged = (facts->claimed & MAREY__FACT_LOGS) != 0 ? (double)s->io_logged_ns : 0,
                  share = ((double)s->io_ns - elsewhere - logged) / (double)s->main_ns;
     if (share < least_share)

@@ -13,7 +13,11 @@
 #include "analyze/diagnosis/internal.h"
 
 static const double least_share = 0.03; /* of the steps */
-enum { FEWEST_SAMPLES = 10, FEWEST_TIMES = 3, MOST_KEPT = 64 /* compilations that torch remembers */ };
+enum {
+    FEWEST_SAMPLES = 10,
+    FEWEST_TIMES = 3,
+    MOST_KEPT = 64 /* compilations that torch remembers */
+};
 
 /* The string after the first "key": behind `from`; empty where there is none. */
 static void get_text(const char *from, const char *key, char *out, size_t size)
@@ -80,8 +84,8 @@ bool marey__find_recompilation(const struct marey__diagnosis *d, struct marey__f
                  "Call train(), eval() and no_grad() outside of the compiled function, or evaluate "
                  "the model without torch.compile.");
     else
-        snprintf(
-        out->statement.action, sizeof out->statement.action,
-        "Pass changing numbers as tensors, compile with dynamic=True, or pad inputs to few sizes.");
+        snprintf(out->statement.action, sizeof out->statement.action,
+                 "Pass changing numbers as tensors, compile with dynamic=True, or pad inputs to "
+                 "few sizes.");
     return true;
 }

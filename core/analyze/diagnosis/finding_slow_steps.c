@@ -19,7 +19,8 @@ static const double least_cause = 0.01;      /* the same, for each cause */
 static const double least_evaluation = 0.10; /* the same, for evaluation */
 static const double most_typical =
     1.0 / 3; /* of a line's time in typical steps, compared with slow ones */
-static const double most_regular = 0.5; /* what comes regularly and takes more is what the program is for */
+static const double most_regular =
+    0.5; /* what comes regularly and takes more is what the program is for */
 enum { FEWEST_TIMES = 3, FEWEST_IRREGULAR = 5, FEWEST_SAMPLES = 8 };
 
 /* ---- what samples of outlier steps show ---- */
@@ -229,7 +230,8 @@ static double share_of(const struct marey__facts *facts, enum marey__occasional 
     const double steady_ns = (double)facts->joint_ns;
     *occasional = facts->occasional[what];
     double most = (double)occasional->ns / steady_ns;
-    if (occasional->n == 0 || most < (what == MAREY__OCCASIONAL_EVALUATION ? least_evaluation : least_cause) ||
+    if (occasional->n == 0 ||
+        most < (what == MAREY__OCCASIONAL_EVALUATION ? least_evaluation : least_cause) ||
         occasional->n < FEWEST_TIMES)
         return 0;
     const uint64_t steps = MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),

@@ -130,7 +130,8 @@ struct marey__fact_device {
     uint64_t traced_ns, computing_ns, communication_ns, copy_ns, idle_ns;
     struct marey__traced_step *steps;
     size_t n_steps, steps_cap;
-    uint64_t sync_ns, upload_ns; /* idle after waits; of these, after waits for copies from pageable memory */
+    uint64_t sync_ns,
+        upload_ns;     /* idle after waits; of these, after waits for copies from pageable memory */
     bool is_untypical; /* what was traced is not like the other steps, and is left out */
 };
 
@@ -225,7 +226,7 @@ struct marey__facts {
     struct marey__fact_step *joint;
     size_t n_joint;
     uint64_t joint_ns;
-    bool is_synchronous; /* ranks wait for each other in each step */
+    bool is_synchronous;                              /* ranks wait for each other in each step */
     double samples_per_s;                             /* summed over trainers; 0: unknown */
     uint64_t startup_ns;
     struct marey__fact_device device;
@@ -373,7 +374,7 @@ struct marey__fact_rank {
     const struct marey__trainer *trainer;
     double step_ns, wait_ns; /* of a mean step; of this, in which it waits for other ranks */
     double error_ns;         /* of the latter */
-    double apart_ns;         /* of a mean step, in checkpoints and evaluation, which slow-steps has */
+    double apart_ns; /* of a mean step, in checkpoints and evaluation, which slow-steps has */
     double phase_ns[MAREY__FACT_PHASES]; /* of a mean step, without waits */
 };
 struct marey__fact_ranks {
@@ -493,7 +494,8 @@ marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find
 
 extern const char marey__gc_action[];
 /* io-bound as a cause, where waits for files are at least half of a finding. */
-void marey__finding_add_io(const struct marey__facts *facts, uint64_t io_ns, struct marey__finding *f);
+void marey__finding_add_io(const struct marey__facts *facts, uint64_t io_ns,
+                           struct marey__finding *f);
 
 /* A time finding is worth printing from this gain on, by its lower end from that. */
 #define MAREY__GAIN_LEAST 1.03
