@@ -1,4 +1,4 @@
-"""Programs that once got a wrong finding: what is no cause of slow steps, waits that have another finding, order of risks."""
+"""Programs that once got a wrong finding."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ TWO_MODES = """
 import torch
 
 torch._dynamo.config.cache_size_limit = 256
-layers = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(0.1)) for _ in range(12)])
+blocks = [torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(0.1)) for _ in range(12)]
+layers = torch.nn.Sequential(*blocks)
 compiled = torch.compile(layers, backend="eager", dynamic=False)
 opt = torch.optim.SGD(layers.parameters(), lr=0.01)
 
@@ -98,7 +99,7 @@ for step in range(1, 301):
         save_outputs(y.detach()[:60])
 """
 
-# As on a GPU whose queue is full: launching is short, and each tenth step waits. The mark is what torch's allocator records.
+# As on a GPU whose queue is full: launching is short, and each tenth step waits. Such a mark is recorded with CUDA.
 RUNS_AHEAD = """
 import json
 import logging
@@ -198,6 +199,17 @@ def test_a_program_without_a_finding(tmp_path, source, rules):
 
 
 @pytest.mark.needs_torch
+def test_a_guard_on_the_mode_is_not_fixed_by_dynamic_sizes(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        TWO_MODES.replace("    if step == 80:\n", "    blocks[step % 12].train(step * step % 7 < 3)\n    if 0:\n")
+    )
+    diagnosis, printed = diagnose(tmp_path, program)
+    (finding,) = [each for each in diagnosis["findings"] if each["id"] == "recompilation"]
+    assert "eval()" in finding["action"] and "dynamic" not in finding["action"], printed
+
+
+@pytest.mark.needs_torch
 def test_waits_for_files_in_slow_steps_are_one_finding(tmp_path):
     assert ids(tmp_path, SAVES) == ["slow-steps"]
 
@@ -220,7 +232,7 @@ def test_a_risk_that_is_not_severe_comes_after_findings_of_time(tmp_path):
 
 
 def gpu_trace(path: Path, copy: str, n_devices: int = 1) -> dict[str, Any]:
-    """Steps of 1000 us: a copy, a wait of 300 us for it, then a kernel of 500 us; a second device is idle nearly always."""
+    """Steps of 1000 us: a copy, a wait of 300 us for it, a kernel of 500 us; a second device does next to nothing."""
     events = []
 
     def add(category: str, name: str, at: int, length: int, **arguments: Any) -> None:

@@ -178,6 +178,8 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
         marey__append(
             text, size, &len,
             " What the GPU does is unknown: the few steps that were traced are not typical.");
+    else if (f->has_device && f->device.traced_ns == 0)
+        marey__append(text, size, &len, " What the GPU does is unknown: no step was traced.");
     if (!f->is_imported)
         marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
 }

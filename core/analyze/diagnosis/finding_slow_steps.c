@@ -20,7 +20,7 @@ static const double least_evaluation = 0.10; /* the same, for evaluation */
 static const double most_typical =
     1.0 / 3; /* of a line's time in typical steps, compared with slow ones */
 static const double most_regular =
-    0.5; /* what comes regularly and takes more is what the program is for */
+    2.0 / 3; /* what comes regularly and takes more is what the program is for */
 enum { FEWEST_TIMES = 3, FEWEST_IRREGULAR = 5, FEWEST_SAMPLES = 8 };
 
 /* ---- what samples of outlier steps show ---- */
