@@ -16,7 +16,8 @@ static void test_regular(void **state)
     (void)state;
     assert_int_equal(PERIOD(100, 9, 19, 29, 39, 49, 59, 69, 79, 89, 99), 10);
     assert_int_equal(PERIOD(100, 30, 60, 90), 30);
-    assert_int_equal(PERIOD(100, 9, 19, 29, 49, 51, 59, 69, 79, 99), 10); /* one by chance, two missing */
+    assert_int_equal(PERIOD(100, 9, 19, 29, 49, 51, 59, 69, 79, 99),
+                     10); /* one by chance, two missing */
 }
 
 /* Three of five or six are at equal distances. */
