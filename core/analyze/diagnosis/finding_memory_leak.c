@@ -12,7 +12,7 @@
 static const double least_growth = 64e6, least_share = 0.05; /* in bytes; of the memory before */
 static const double least_part = 0.05;                       /* of the growth, in each part */
 static const double least_ns = 5e9;
-static const double severe_growth = 0.01; /* each minute, of the memory before */
+static const double severe_growth = 1e9; /* bytes each minute: 64 GB are full in an hour */
 enum { FEWEST_STEPS = 50 };
 
 bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__finding *out)
@@ -38,7 +38,7 @@ bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__fin
     out->statement.id = "memory-leak";
     out->statement.phase = MAREY__FACT_OTHER;
     out->is_risk = true;
-    out->is_severe = growth > severe_growth * minutes * resident[1];
+    out->is_severe = growth > severe_growth * minutes;
     out->confidence = 0.7;
     snprintf(out->statement.claim, sizeof out->statement.claim,
              "Memory leak: resident memory grows by %s in each step, to the end (from %s to %s).",
