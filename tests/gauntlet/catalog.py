@@ -445,6 +445,7 @@ HEALTHY = (
     Healthy("memmap_healthy.py"),
     *(Healthy("commands_healthy.py", "30", (), python=python) for python in (None, "3.12")),
     *(Healthy("ddp_healthy.py", args) for args in ("150 512", "80 1024")),
+    *(Healthy("ppo_healthy.py", args) for args in ("", "--updates 12 --width 512")),
     Healthy("gan_items_gpu.py", is_fixed=True, is_gpu=True),
     Healthy("gradient_norms_gpu.py", is_fixed=True, is_gpu=True),
     Healthy("negatives_gpu.py", is_fixed=True, is_gpu=True),

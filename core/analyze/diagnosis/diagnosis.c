@@ -60,10 +60,13 @@ static bool is_worth_it(const struct marey__finding *f)
                           f->gain_low >= MAREY__GAIN_LOW_LEAST);
 }
 
-/* Risks first, then by gain. */
+/* Severe risks, then time, then other risks; by the expected gain, since the upper end is high where little is known. */
 static bool is_before(const struct marey__finding *a, const struct marey__finding *b)
 {
-    return a->is_risk != b->is_risk ? a->is_risk : a->at_most > b->at_most;
+    if (a->is_risk || b->is_risk)
+        return a->is_risk != b->is_risk ? (a->is_risk ? a->is_severe : !b->is_severe)
+                                        : a->is_severe && !b->is_severe;
+    return a->statement.share > b->statement.share;
 }
 
 static void add_finding(struct marey__diagnosis *d, const struct marey__finding *finding)
@@ -180,6 +183,8 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
         marey__append(
             text, size, &len,
             " What the GPU does is unknown: the few steps that were traced are not typical.");
+    else if (f->has_device && f->device.traced_ns == 0)
+        marey__append(text, size, &len, " What the GPU does is unknown: no step was traced.");
     if (!f->is_imported)
         marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
 }
@@ -188,7 +193,7 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
 static void find_missing(struct marey__diagnosis *d)
 {
     const struct marey__facts *const f = &d->facts;
-    const bool has_few_steps = f->n_steps < 2;
+    const bool has_few_steps = f->n_steps < 3; /* Intervals of two are as wide as the step. */
     size_t len = 0;
     if (f->is_imported)
         marey__append(

@@ -116,7 +116,9 @@ static void put_where(struct marey__buf *b, const struct marey__facts *facts,
 
 static const char *severity(const struct marey__finding *f)
 {
-    return f->is_risk || f->at_most >= 1.3 ? "high" : f->at_most >= 1.1 ? "medium" : "low";
+    if (f->is_risk)
+        return f->is_severe ? "high" : "medium";
+    return f->at_most >= 1.3 ? "high" : f->at_most >= 1.1 ? "medium" : "low";
 }
 
 /* The place, and the longest times at which the finding was observed, from the table. */

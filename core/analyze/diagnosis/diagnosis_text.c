@@ -8,10 +8,12 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
                               const struct marey__finding *f, const char *bold, const char *plain)
 {
     const struct marey_samples_function *const function =
-        facts->has_samples ? marey_samples_get_function(facts->set.samples, f->statement.place.function)
-                           : NULL;
+        facts->has_samples
+            ? marey_samples_get_function(facts->set.samples, f->statement.place.function)
+            : NULL;
     const bool is_unknown = f->statement.place.function == 0 && f->statement.place.is_unknown;
-    if (f->statement.place.function != 0 && f->statement.place.line == 0) /* native, without debug information */
+    if (f->statement.place.function != 0 &&
+        f->statement.place.line == 0) /* native, without debug information */
         marey__buf_printf(line, "%s%s (%s)%s is %.0f %% ", bold, function->name, function->module,
                           plain, f->statement.place.share * 100);
     else if (f->statement.place.function != 0) {

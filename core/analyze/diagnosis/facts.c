@@ -109,6 +109,82 @@ static void add_trainer(struct marey__facts *facts, const struct marey__trainer 
     facts->detected_by = detected_by(t->info);
 }
 
+/* ---- steps of several ranks ---- */
+
+static uint64_t mean_of(const struct marey__trainer *t)
+{
+    return (t->steps[t->n_steps - 1].end_ns - t->steps[t->n_warmup].begin_ns) /
+           (t->n_steps - t->n_warmup);
+}
+
+/* Ranks that wait for each other have as many steps, of the same mean length. */
+static bool is_synchronous(const struct marey__facts *facts)
+{
+    const double most_different = 1.15;
+    const struct marey__trainer *const first = facts->trainers;
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        const struct marey__trainer *const t = &facts->trainers[i];
+        const double ratio = (double)mean_of(t) / (double)MAREY__MAX(mean_of(first), UINT64_C(1));
+        if (t->info == NULL || t->info->rank < 0 || ratio > most_different ||
+            ratio < 1 / most_different || t->n_steps > first->n_steps + 1 ||
+            first->n_steps > t->n_steps + 1 || (i > 0 && t->info->rank == t[-1].info->rank))
+            return false;
+    }
+    return facts->n_trainers > 1;
+}
+
+/* The first step that counts on all ranks. */
+static size_t first_joint(const struct marey__facts *facts)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < facts->n_trainers; i++)
+        first = MAREY__MAX(first, facts->trainers[i].n_warmup);
+    return first;
+}
+
+size_t marey__facts_joint_step(const struct marey__facts *facts, const struct marey__trainer *t,
+                               size_t step)
+{
+    size_t at = 0;
+    if (facts->is_synchronous) {
+        const size_t first = first_joint(facts);
+        return step >= first && step - first < facts->n_joint ? step - first : facts->n_joint;
+    }
+    for (const struct marey__trainer *each = facts->trainers; each != t; each++)
+        at += each->n_steps - each->n_warmup;
+    return step >= t->n_warmup ? at + step - t->n_warmup : facts->n_joint;
+}
+
+static bool join_steps(struct marey__facts *facts)
+{
+    size_t n = 0, least = SIZE_MAX;
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        n += facts->trainers[i].n_steps - facts->trainers[i].n_warmup;
+        least = MAREY__MIN(least, facts->trainers[i].n_steps);
+    }
+    facts->joint = marey__calloc(n + 1, sizeof *facts->joint);
+    if (facts->joint == NULL)
+        return false;
+    facts->is_synchronous = is_synchronous(facts) && least > first_joint(facts);
+    facts->n_joint = facts->is_synchronous ? least - first_joint(facts) : n;
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        const struct marey__trainer *const t = &facts->trainers[i];
+        for (size_t k = t->n_warmup; k < t->n_steps; k++) {
+            const size_t at = marey__facts_joint_step(facts, t, k);
+            struct marey__fact_step *const step = &facts->joint[at];
+            const uint64_t ns =
+                length_of(&t->steps[k]) / (facts->is_synchronous ? facts->n_trainers : 1);
+            if (at == facts->n_joint)
+                continue;
+            step->end_ns += ns;
+            facts->joint_ns += ns;
+            for (int p = 0; p < MAREY__FACT_PHASES; p++)
+                step->phase_ns[p] = MAREY__MAX(step->phase_ns[p], t->steps[k].phase_ns[p]);
+        }
+    }
+    return true;
+}
+
 bool marey__facts_summarize_steps(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++) {
@@ -121,7 +197,7 @@ bool marey__facts_summarize_steps(struct marey__facts *facts)
         split_steps(t);
         add_trainer(facts, t);
     }
-    return true;
+    return facts->n_trainers == 0 || join_steps(facts);
 }
 
 double marey__facts_step_ns(const struct marey__facts *facts)
@@ -135,17 +211,16 @@ double marey__facts_step_ns(const struct marey__facts *facts)
 void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase phase,
                         double *share, double *error)
 {
-    const double all_ns = (double)facts->steady_ns;
+    const double all_ns = (double)facts->joint_ns;
+    const size_t n = facts->n_joint;
     double squares = 0;
-    size_t n = 0;
-    *share = (double)facts->phase_ns[phase] / all_ns;
-    for (size_t i = 0; i < facts->n_trainers; i++) {
-        const struct marey__trainer *const t = &facts->trainers[i];
-        for (size_t k = t->n_warmup; k < t->n_steps; k++, n++) {
-            const double rest =
-                (double)t->steps[k].phase_ns[phase] - *share * (double)length_of(&t->steps[k]);
-            squares += rest * rest;
-        }
+    *share = 0;
+    for (size_t i = 0; i < n; i++)
+        *share += (double)facts->joint[i].phase_ns[phase] / all_ns;
+    for (size_t i = 0; i < n; i++) {
+        const double rest =
+            (double)facts->joint[i].phase_ns[phase] - *share * (double)length_of(&facts->joint[i]);
+        squares += rest * rest;
     }
     *error = n > 1 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns : *share;
 }

@@ -23,6 +23,7 @@ struct host_wait {
     uint64_t begin_ns, end_ns;
     uint64_t left_ns; /* part of the wait that does not explain idle time yet */
     uint32_t lane;
+    bool is_upload; /* it follows a copy to the device at once */
 };
 
 struct edge {
@@ -70,9 +71,11 @@ static bool take_call(void *ctx, struct marey__lane_stack *lane, const struct ma
     (void)how;
     if (strstr(site->name, "Synchronize") == NULL || !marey__is_runtime_call(site))
         return true;
-    return MAREY__PUSH(
-        r->waits, r->n_waits, r->waits_cap,
-        (struct host_wait){call->start_ns, end_ns, end_ns - call->start_ns, lane->info->lane});
+    return MAREY__PUSH(r->waits, r->n_waits, r->waits_cap,
+                       (struct host_wait){.begin_ns = call->start_ns,
+                                          .end_ns = end_ns,
+                                          .left_ns = end_ns - call->start_ns,
+                                          .lane = lane->info->lane});
 }
 
 /* A copy to the host is a wait if its call returns after the copy has ended. */
@@ -87,9 +90,32 @@ static bool add_copies(struct reading *r)
             const struct marey__launch_call *const call = &r->set->launches[work->launch];
             if (call->end_ns >= work->end_ns &&
                 !MAREY__PUSH(r->waits, r->n_waits, r->waits_cap,
-                             (struct host_wait){call->begin_ns, call->end_ns,
-                                                call->end_ns - call->begin_ns, call->lane}))
+                             (struct host_wait){.begin_ns = call->begin_ns,
+                                                .end_ns = call->end_ns,
+                                                .left_ns = call->end_ns - call->begin_ns,
+                                                .lane = call->lane}))
                 return false;
+        }
+    return true;
+}
+
+/* A copy from pageable memory is a call that copies, and a wait for it. Always true; waits are sorted. */
+static bool mark_uploads(const struct reading *r)
+{
+    enum { MOST_BETWEEN_NS = 20000 };
+    for (size_t d = 0; d < r->set->n_devices; d++)
+        for (size_t i = 0; i < r->set->devices[d].n_work; i++) {
+            const struct marey__work *const work = &r->set->devices[d].work[i];
+            if (work->kind != MAREY_WORK_COPY || work->launch == MAREY__NO_INDEX ||
+                strstr(marey__work_site(r->set, work->site)->name, "HtoD") == NULL)
+                continue;
+            const struct marey__launch_call *const call = &r->set->launches[work->launch];
+            size_t at;
+            MAREY__BISECT(at, 0, r->n_waits, r->waits[at].begin_ns < call->end_ns);
+            while (at < r->n_waits && r->waits[at].lane != call->lane)
+                at++;
+            if (at < r->n_waits && r->waits[at].begin_ns < call->end_ns + MOST_BETWEEN_NS)
+                r->waits[at].is_upload = true;
         }
     return true;
 }
@@ -181,6 +207,8 @@ static bool take_rest(const struct device *d, struct gap *gap, struct marey__tra
     if (sync_ns != 0) {
         gap->wait->left_ns -= sync_ns;
         sum->part_ns[MAREY__TRACED_SYNC] += sync_ns;
+        d->r->facts->device.sync_ns += sync_ns;
+        d->r->facts->device.upload_ns += gap->wait->is_upload ? sync_ns : 0;
         if (!add_interval(&t->waits, &t->n_waits, &t->waits_cap, gap->wait->begin_ns,
                           gap->wait->end_ns))
             return false;
@@ -320,6 +348,7 @@ static bool add_sums(const struct device *d)
         if (step->begin_ns == step->end_ns)
             continue;
         own->ns = step->end_ns - step->begin_ns;
+        own->trainer = (uint32_t)(t - d->r->facts->trainers);
         size_t p;
         MAREY__BISECT(p, 0, t->n_phases, t->phases[p].end_ns <= step->begin_ns);
         for (; p < t->n_phases && t->phases[p].begin_ns < step->end_ns; p++)
@@ -370,6 +399,23 @@ static bool read_device(struct reading *r, const struct marey__device_work *work
 
 /* ---- all ---- */
 
+/* A second device that does little would make all of the idle time look worse; NULL: none. */
+static const struct marey__device_work *find_busiest(const struct marey__work_set *set)
+{
+    const struct marey__device_work *found = NULL;
+    uint64_t most_ns = 0;
+    for (size_t d = 0; d < set->n_devices; d++) {
+        uint64_t ns = 0;
+        for (size_t i = 0; i < set->devices[d].n_work; i++)
+            ns += set->devices[d].work[i].end_ns - set->devices[d].work[i].begin_ns;
+        if (set->devices[d].device >= 0 && ns > most_ns) {
+            most_ns = ns;
+            found = &set->devices[d];
+        }
+    }
+    return found;
+}
+
 static marey_status read_set(struct reading *r)
 {
     static const struct marey__lane_visitor visitor = {.end = take_call, .record = take_record};
@@ -379,9 +425,9 @@ static marey_status read_set(struct reading *r)
     MAREY_TRY(marey__range_walk(&walk));
     bool done = add_copies(r) &&
                 marey__sort_runs(r->waits, r->n_waits, sizeof *r->waits, wait_is_before) &&
-                find_windows(r);
-    for (size_t d = 0; done && d < r->set->n_devices; d++)
-        done = r->set->devices[d].device < 0 || read_device(r, &r->set->devices[d]);
+                mark_uploads(r) && find_windows(r);
+    const struct marey__device_work *const device = find_busiest(r->set);
+    done = done && (device == NULL || read_device(r, device));
     return done && marey__intervals_unite(t->host_gaps, &t->n_host_gaps) &&
                    marey__intervals_unite(t->waits, &t->n_waits)
                ? MAREY_OK
@@ -448,30 +494,58 @@ static double rest_of(const struct marey__traced_step *step)
     return (double)step->ns - (double)step->part_ns[MAREY__TRACED_DATA];
 }
 
+/* Of an interval of 95 %: Student's t with few degrees of freedom, relative to the normal distribution. */
+static double widening(size_t freedom)
+{
+    static const double t[] = {12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23};
+    return (freedom <= MAREY__COUNT_OF(t) ? t[freedom - 1] : 1.96 + 2.6 / (double)freedom) / 1.96;
+}
+
 /*
  * The share of the time outside of data in traced steps, scaled by the share of that time in all
  * steps. Together with shares of data, which refer to all steps, the sum never exceeds 1.
  */
-void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
-                               double *share, double *error)
+static void share_of_trainer(const struct marey__facts *facts, uint32_t trainer,
+                             enum marey__traced_part part, double *share, double *error)
 {
     const struct marey__fact_device *const d = &facts->device;
     const double outside = 1 - (double)facts->phase_ns[MAREY__FACT_DATA] / (double)facts->steady_ns;
     double all_ns = 0, part_ns = 0, squares = 0;
-    const size_t n = d->n_steps;
-    for (size_t i = 0; i < n; i++) {
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_steps; i++) {
+        if (d->steps[i].trainer != trainer)
+            continue;
+        n++;
         all_ns += rest_of(&d->steps[i]);
         part_ns += (double)d->steps[i].part_ns[part];
     }
     const double of_rest = all_ns > 0 ? part_ns / all_ns : 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < d->n_steps; i++) {
+        if (d->steps[i].trainer != trainer)
+            continue;
         const double unexplained =
             (double)d->steps[i].part_ns[part] - of_rest * rest_of(&d->steps[i]);
         squares += unexplained * unexplained;
     }
     *share = of_rest * outside;
-    *error = n > 1 && all_ns > 0 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns * outside
-                                 : *share;
+    *error = n > 1 && all_ns > 0
+                 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns * outside * widening(n - 1)
+                 : *share;
+}
+
+/* The other ranks wait for the one whose device is idle the longest: theirs run a collective meanwhile. */
+void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
+                               double *share, double *error)
+{
+    *share = *error = 0;
+    for (uint32_t i = 0; i < facts->n_trainers; i++) {
+        double own, own_error;
+        share_of_trainer(facts, i, part, &own, &own_error);
+        if (i > 0 && own <= *share)
+            continue;
+        *share = own;
+        *error = own_error;
+    }
 }
 
 double marey__facts_exposed_data(const struct marey__facts *facts)

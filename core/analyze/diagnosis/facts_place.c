@@ -70,18 +70,35 @@ static void find_package(struct marey__facts *facts)
 
 /* ---- flags ---- */
 
-/* "log", "log_metrics", "on_log", a method of a "...Logger"; but not "log_prob". */
+/* The path of an installed file or of the standard library, from its package on; NULL: of the user's. */
+static const char *package_of(const struct marey_samples_function *f)
+{
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python"};
+    for (size_t i = 0; i < MAREY__COUNT_OF(folders); i++) {
+        const char *const at = strstr(f->file, folders[i]);
+        if (at != NULL)
+            return strchr(at + strlen(folders[i]) - 1, '/');
+    }
+    return NULL;
+}
+
+static bool contains_any(const char *text, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strstr(text, list[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* "log", "log_metrics", a method of a "...Logger"; but not "log_prob". */
 static bool is_named_logging(const char *name)
 {
-    static const char *const objects[] = {"all",   "batch", "epoch", "event", "grad",   "hist",
-                                          "imag",  "info",  "loss",  "memo",  "messag", "metric",
-                                          "param", "progr", "resul", "scala", "stat",   "step",
-                                          "summa", "train", "value", "weigh"};
+    static const char *const objects[] = {
+        "all",    "batch", "epoch", "event", "grad",  "hist", "imag", "info",  "memo", "messag",
+        "metric", "param", "progr", "resul", "scala", "stat", "step", "summa", "train"};
     const char *const dot = strrchr(name, '.'), *last = dot != NULL ? dot + 1 : name;
     last += strspn(last, "_");
-    const size_t len = strlen(last);
-    if (strstr(name, "Logger.") != NULL || strcmp(last, "log") == 0 ||
-        (len > 4 && strcmp(last + len - 4, "_log") == 0))
+    if (strstr(name, "Logger.") != NULL || strcmp(last, "log") == 0 || strcmp(last, "on_log") == 0)
         return true;
     for (size_t i = 0; strncmp(last, "log_", 4) == 0 && i < MAREY__COUNT_OF(objects); i++)
         if (strncmp(last + 4, objects[i], strlen(objects[i])) == 0)
@@ -89,14 +106,8 @@ static bool is_named_logging(const char *name)
     return false;
 }
 
-/*
- * Flags pass to callees. A frame of the user's code clears logging: progress bars and loggers may
- * call it.
- */
-static uint8_t flags_of(const struct marey__facts *facts, const struct marey_samples_function *f,
-                        uint8_t around)
+static bool is_logging_library(const struct marey_samples_function *f)
 {
-    enum { IN_LIBRARY = 128 };
     static const char *const libraries[] = {"/logging/__init__.py",
                                             "/logging/handlers.py",
                                             "/tqdm/",
@@ -104,7 +115,58 @@ static uint8_t flags_of(const struct marey__facts *facts, const struct marey_sam
                                             "/tensorboardX/",
                                             "/loguru/",
                                             "/rich/"};
+    const char *const file = package_of(f);
+    return file != NULL && contains_any(file, libraries, MAREY__COUNT_OF(libraries));
+}
+
+/* Writes output: a logging library, a function with such a name, or one that formats text for it. */
+static bool is_writing(const struct marey_samples_function *f)
+{
+    static const char *const files[] = {"/json/",     "/csv.py",      "/pickle.py",
+                                        "/codecs.py", "/matplotlib/", "/PIL/"},
+                             *const names[] = {"write", "print", "dump"};
+    const char *const file = package_of(f);
+    return is_logging_library(f) ||
+           (file != NULL && contains_any(file, files, MAREY__COUNT_OF(files))) ||
+           contains_any(f->name, names, MAREY__COUNT_OF(names));
+}
+
+/* By function: named like logging, and something that it calls writes. NULL on out of memory. */
+static bool *find_named(const struct marey__facts *facts)
+{
+    const marey_samples *const samples = facts->set.samples;
+    bool *const named = marey__calloc((size_t)marey_samples_n_functions(samples) + 1, sizeof *named);
+    for (uint32_t i = 1; named != NULL && i <= facts->n_stacks; i++) {
+        struct marey_samples_stack stack = marey_samples_get_stack(samples, i);
+        uint32_t function = marey_samples_get_location(samples, stack.location).function;
+        if (!is_writing(marey_samples_get_function(samples, function)))
+            continue;
+        while (function != 0) {
+            const struct marey_samples_function *const f =
+                marey_samples_get_function(samples, function);
+            named[function] |= marey__facts_is_users(facts, f) && is_named_logging(f->name);
+            stack = marey_samples_get_stack(samples, stack.parent);
+            function = stack.location != 0
+                           ? marey_samples_get_location(samples, stack.location).function
+                           : 0;
+        }
+    }
+    return named;
+}
+
+/*
+ * Flags pass to callees. A frame of the user's code clears logging: progress bars and loggers may
+ * call it.
+ */
+static uint8_t flags_of(const struct marey__facts *facts, const struct marey_samples_function *f,
+                        bool is_named, uint8_t around)
+{
+    enum { IN_LIBRARY = 128 };
     uint8_t flags = around;
+    if (strstr(f->file, "/torch/nn/modules/module.py") != NULL)
+        flags |= MAREY__FACT_MODEL;
+    if (strstr(f->file, "/torch/amp/grad_scaler.py") != NULL)
+        flags |= MAREY__FACT_SCALES;
     if (strstr(f->file, "/torch/_dynamo/convert_frame.py") != NULL)
         flags |= MAREY__FACT_COMPILES;
     if (strstr(f->file, "/torch/distributed/") != NULL)
@@ -114,30 +176,30 @@ static uint8_t flags_of(const struct marey__facts *facts, const struct marey_sam
     if (marey__facts_is_users(facts, f)) {
         if ((flags & IN_LIBRARY) != 0)
             flags &= (uint8_t) ~(IN_LIBRARY | MAREY__FACT_LOGS);
-        flags |= is_named_logging(f->name) ? MAREY__FACT_LOGS : 0;
+        flags |= is_named ? MAREY__FACT_LOGS : 0;
     }
-    for (size_t i = 0; (flags & MAREY__FACT_LOGS) == 0 && i < MAREY__COUNT_OF(libraries); i++)
-        if (strstr(f->file, libraries[i]) != NULL)
-            flags |= IN_LIBRARY | MAREY__FACT_LOGS;
+    if ((flags & MAREY__FACT_LOGS) == 0 && is_logging_library(f))
+        flags |= IN_LIBRARY | MAREY__FACT_LOGS;
     return flags;
 }
 
 bool marey__facts_flag_stacks(struct marey__facts *facts)
 {
     const marey_samples *const samples = facts->set.samples;
+    find_package(facts);
+    const bool *const named MAREY__FREED = find_named(facts);
     if (facts->stack_flags == NULL)
         facts->stack_flags = marey__calloc((size_t)facts->n_stacks + 1, 1);
-    find_package(facts);
+    if (named == NULL || facts->stack_flags == NULL)
+        return false;
     /* A caller's stack has a smaller number. */
-    for (uint32_t i = 1; facts->stack_flags != NULL && i <= facts->n_stacks; i++) {
+    for (uint32_t i = 1; i <= facts->n_stacks; i++) {
         const struct marey_samples_stack stack = marey_samples_get_stack(samples, i);
-        facts->stack_flags[i] =
-            flags_of(facts,
-                     marey_samples_get_function(
-                         samples, marey_samples_get_location(samples, stack.location).function),
-                     facts->stack_flags[stack.parent]);
+        const uint32_t function = marey_samples_get_location(samples, stack.location).function;
+        facts->stack_flags[i] = flags_of(facts, marey_samples_get_function(samples, function),
+                                         named[function], facts->stack_flags[stack.parent]);
     }
-    return facts->stack_flags != NULL;
+    return true;
 }
 
 /* ---- places ---- */
@@ -366,6 +428,8 @@ uint64_t marey__fact_weight(const struct marey__facts *facts,
                        marey__sample_bucket_has_kind(bucket, MAREY__FACT_BOTH(MAREY__FACT_LOGGING))
                    ? sum->ns
                    : 0;
+    case MAREY__FACT_SCALING:
+        return (flags & MAREY__FACT_SCALES) != 0 ? sum->ns : 0;
     case MAREY__FACT_USER_STARTUP:
         return is_for_user(facts, stack, false) ? sum->gil_ns : 0;
     case MAREY__FACT_WAITING:

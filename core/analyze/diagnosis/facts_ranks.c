@@ -5,7 +5,7 @@
  * A rank waits while its main thread is off the CPU in the backward pass, where
  * DistributedDataParallel reduces gradients, or in a function of torch.distributed. Samples give
  * the share of waits, hooks the exact lengths of steps and phases. The last rank to arrive waits
- * only for the transfer:
+ * only for the transfer. Work of only some steps belongs to slow-steps.
  *
  *   rank 0  [ work ][...... waits ......]
  *   rank 1  [ work ][...... waits ......]
@@ -22,27 +22,42 @@ static const double most_different =
     1.15; /* ratio of mean steps among ranks that wait for each other */
 static const double part_of_forward = 0.15;
 
-static bool fill(struct marey__fact_rank *rank, const struct marey__trainer *t)
+/* Steps that are slow by chance are not apart. */
+static bool is_apart(const struct marey__facts *facts, const struct marey__fact_step *step)
 {
-    const size_t n = t->n_steps - t->n_warmup;
+    return step->is_slow && facts->occasional[MAREY__OCCASIONAL_OUTLIER].period != 0;
+}
+
+static bool fill(const struct marey__facts *facts, struct marey__fact_rank *rank,
+                 const struct marey__trainer *t)
+{
+    size_t n = 0;
     *rank = (struct marey__fact_rank){.trainer = t};
-    if (t->n_steps < t->n_warmup + FEWEST_STEPS || t->info == NULL || t->info->rank < 0)
+    for (size_t i = t->n_warmup; i < t->n_steps; i++)
+        n += !is_apart(facts, &t->steps[i]);
+    if (n < FEWEST_STEPS || t->info == NULL || t->info->rank < 0)
         return false;
     for (size_t i = t->n_warmup; i < t->n_steps; i++) {
+        if (is_apart(facts, &t->steps[i]))
+            continue;
         rank->step_ns += (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / (double)n;
         for (int p = 0; p < MAREY__FACT_PHASES; p++)
             rank->phase_ns[p] += (double)t->steps[i].phase_ns[p] / (double)n;
     }
+    rank->apart_ns = rank->phase_ns[MAREY__FACT_CHECKPOINT] + rank->phase_ns[MAREY__FACT_EVALUATION];
     return true;
 }
 
 static bool add_waits(const struct marey__facts *facts, struct marey__fact_rank *rank)
 {
-    const uint64_t number = (uint64_t)(rank->trainer - facts->trainers) + 1;
+    const uint64_t number = (uint64_t)(rank->trainer - facts->trainers) + 1,
+                   kinds = facts->occasional[MAREY__OCCASIONAL_OUTLIER].period != 0
+                               ? MAREY__FACT_TYPICAL_STEPS
+                               : MAREY__FACT_STEPS;
     uint64_t all_ns = 0, n = 0, waits_ns[MAREY__FACT_PHASES] = {0};
     for (size_t i = 0; i < facts->n_rank_buckets; i++) {
         const struct marey__sample_bucket *const bucket = &facts->rank_buckets[i];
-        if (bucket->key >> 40 != number)
+        if (bucket->key >> 40 != number || !marey__sample_bucket_has_kind(bucket, kinds))
             continue;
         n += bucket->sum.n;
         all_ns += bucket->sum.ns;
@@ -56,6 +71,7 @@ static bool add_waits(const struct marey__facts *facts, struct marey__fact_rank 
         rank->wait_ns += ns;
         rank->phase_ns[p] -= fmin(ns, rank->phase_ns[p]);
     }
+    rank->phase_ns[MAREY__FACT_CHECKPOINT] = rank->phase_ns[MAREY__FACT_EVALUATION] = 0;
     const double share = fmin(rank->wait_ns / rank->step_ns, 1);
     rank->error_ns = sqrt(share * (1 - share) / (double)n) * rank->step_ns;
     return true;
@@ -63,7 +79,7 @@ static bool add_waits(const struct marey__facts *facts, struct marey__fact_rank 
 
 static double work_of(const struct marey__fact_rank *rank)
 {
-    return rank->step_ns - rank->wait_ns;
+    return rank->step_ns - rank->wait_ns - rank->apart_ns;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -149,7 +165,7 @@ bool marey__fact_ranks_read(const struct marey__facts *facts, struct marey__fact
         return false;
     out->list = marey__calloc(out->n, sizeof *out->list);
     for (size_t i = 0; out->list != NULL && i < out->n; i++)
-        if (!fill(&out->list[i], &facts->trainers[i]) || !add_waits(facts, &out->list[i]) ||
+        if (!fill(facts, &out->list[i], &facts->trainers[i]) || !add_waits(facts, &out->list[i]) ||
             (i > 0 && facts->trainers[i].info->rank == facts->trainers[i - 1].info->rank))
             return false;
     return out->list != NULL && compare_ranks(out);

@@ -223,6 +223,15 @@ static bool take_collection(struct marey__trainer *t, const char *text, size_t l
                        (struct marey__fact_pause){ns - (uint64_t)pause_ns, ns, (uint32_t)generation});
 }
 
+/* The program uses a GPU, whether or not its activity was traced. Always true. */
+static bool take_allocator(struct marey__trainer *t, const char *text, size_t len)
+{
+    char json[256] = "";
+    memcpy(json, text, MAREY__MIN(len, sizeof json - 1));
+    t->has_device |= marey__fact_number(json, "allocated_peak") > 0;
+    return true;
+}
+
 static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
 {
     enum { TEXT = 4 };
@@ -232,10 +241,11 @@ static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
         return true;
     const char *const name = marey_recording_site(t->recording, t->info->index, site)->name,
                       *const text = (const char *)&words[2];
-    return strcmp(name, "DataLoader") == 0      ? take_loader(t, text, len)
-           : strcmp(name, "torch.compile") == 0 ? take_text(&t->compiled, text, len)
-           : strcmp(name, "gc") == 0            ? take_collection(t, text, len, ns)
-                                                : true;
+    return strcmp(name, "DataLoader") == 0       ? take_loader(t, text, len)
+           : strcmp(name, "torch.compile") == 0  ? take_text(&t->compiled, text, len)
+           : strcmp(name, "gc") == 0             ? take_collection(t, text, len, ns)
+           : strcmp(name, "cuda.allocator") == 0 ? take_allocator(t, text, len)
+                                                 : true;
 }
 
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
@@ -306,7 +316,7 @@ static marey_status read_process(struct marey__facts *facts, marey_recording *re
         facts->is_imported = true;
         status = marey__facts_read_import(&trainer);
     }
-    facts->has_device |= has_streams(&trainer);
+    facts->has_device |= trainer.has_device || has_streams(&trainer);
     if (status == MAREY_OK && trainer.n_steps != 0 &&
         MAREY__PUSH(facts->trainers, facts->n_trainers, facts->trainers_cap, trainer))
         return MAREY_OK;
@@ -436,9 +446,27 @@ static bool add_slow_sample(struct marey__facts *facts, const struct marey__trai
     for (size_t i = 0; i < round->n_seen; i++)
         if (&round->seen[i] != seen && (round->seen[i].flags & MAREY_SAMPLE_GIL) != 0)
             return true;
-    return MAREY__PUSH(
-        facts->slow_samples, facts->n_slow_samples, facts->slow_samples_cap,
-        (struct marey__fact_slow_sample){(uint32_t)t->at_step, seen->stack, round->weight_ns});
+    return MAREY__PUSH(facts->slow_samples, facts->n_slow_samples, facts->slow_samples_cap,
+                       (struct marey__fact_slow_sample){(uint32_t)(t - facts->trainers),
+                                                        (uint32_t)t->at_step, seen->stack,
+                                                        round->weight_ns});
+}
+
+/* Of a trainer, inside the compiler in a step that counts. */
+static void add_compiling(struct marey__facts *facts, const struct marey__trainer *t, uint32_t kind,
+                          const struct marey_samples_round *round, uint32_t stack)
+{
+    const uint64_t step = (uint64_t)(t - facts->trainers) << 32 | t->at_step;
+    if ((facts->stack_flags[stack] & MAREY__FACT_COMPILES) == 0 ||
+        (MAREY__FACT_STEPS >> kind & 1) == 0)
+        return;
+    if (facts->compiling.n == 0 || step != facts->compiling.step) {
+        facts->compiling.squares += (double)facts->compiling.ns * (double)facts->compiling.ns;
+        facts->compiling.n++;
+        facts->compiling.ns = 0;
+        facts->compiling.step = step;
+    }
+    facts->compiling.ns += round->weight_ns;
 }
 
 static struct marey__fact_sum sum_of(const struct marey_samples_round *round,
@@ -538,6 +566,8 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
         t != NULL && t->n_steps == 0 &&
         marey__samples_is_startup(s->chosen, round->process, round->at_ns, seen->stack);
     const struct marey__fact_sum sum = sum_of(round, seen);
+    if (t != NULL)
+        add_compiling(facts, t, kind, round, seen->stack);
     MAREY__TRY_MEMORY(
         add_to_rank(facts, number, kind, seen->stack, &sum) &&
         add_sample(facts, is_import ? (uint32_t)MAREY__FACT_STARTUP : kind, round, seen) &&
@@ -691,8 +721,8 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->buckets, facts->rank_buckets,
-                    facts->slow_samples, facts->stack_flags);
+    MAREY__FREE_ALL(facts->trainers, facts->joint, facts->device.steps, facts->buckets,
+                    facts->rank_buckets, facts->slow_samples, facts->stack_flags);
     marey__key_map_fini(&facts->buckets_by_key);
     marey__key_map_fini(&facts->rank_buckets_by_key);
     if (facts->has_samples)

@@ -21,6 +21,7 @@ struct reading {
     uint32_t *trainers; /* by process of the set: its trainer, plus one */
     uint64_t *io_by_location, *io_by_function, *io_by_wait;
     uint64_t *all_by_location; /* of main threads, at the innermost line of the user's code */
+    struct marey__samples_chosen *chosen;
 };
 
 /* ---- counters ---- */
@@ -106,19 +107,20 @@ static bool is_file_wait(uint32_t wait)
     return false;
 }
 
-/* Whether it is after warm-up. `is_elsewhere`: in a phase that has its own finding. */
-static bool is_counted(const struct marey__trainer *t, uint64_t ns, bool *is_elsewhere)
+/* Whether it is after warm-up. `is_slow`: in an outlier step; `is_elsewhere`: in a phase that has its own finding. */
+static bool is_counted(const struct marey__trainer *t, uint64_t ns, bool *is_slow, bool *is_elsewhere)
 {
     size_t at;
-    *is_elsewhere = false;
+    *is_slow = *is_elsewhere = false;
     if (t->n_steps == 0)
         return true;
     if (ns < t->steps[t->n_warmup].begin_ns || ns >= t->steps[t->n_steps - 1].end_ns)
         return false;
+    MAREY__BISECT(at, 0, t->n_steps, t->steps[at].end_ns <= ns);
+    *is_slow = t->steps[at].is_slow;
     MAREY__BISECT(at, 0, t->n_phases, t->phases[at].end_ns <= ns);
-    *is_elsewhere =
-        at < t->n_phases && t->phases[at].begin_ns <= ns &&
-        (t->phases[at].phase == MAREY__FACT_DATA || t->phases[at].phase == MAREY__FACT_CHECKPOINT);
+    *is_elsewhere = at < t->n_phases && t->phases[at].begin_ns <= ns &&
+                    (MAREY__FACT_KNOWN >> t->phases[at].phase & 1) != 0;
     return true;
 }
 
@@ -143,20 +145,28 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     struct marey__system_facts *const s = &r->facts->system;
     const marey_samples *const samples = r->facts->set.samples;
     const uint32_t number = r->trainers[round->process];
-    bool is_elsewhere;
-    if (number == 0 || !is_counted(&r->facts->trainers[number - 1], round->at_ns, &is_elsewhere))
+    bool is_slow, is_elsewhere;
+    if (number == 0 ||
+        !is_counted(&r->facts->trainers[number - 1], round->at_ns, &is_slow, &is_elsewhere))
         return MAREY_OK;
     const struct marey_samples_seen *const seen =
         marey__facts_find_training(r->facts, &r->facts->trainers[number - 1], round);
     if (seen != NULL) {
         s->n_main++;
         s->main_ns += round->weight_ns;
-        if (is_elsewhere)
+        if (is_elsewhere ||
+            (r->facts->trainers[number - 1].n_steps == 0 &&
+             marey__samples_is_startup(r->chosen, round->process, round->at_ns, seen->stack)))
             return MAREY_OK;
         const uint32_t location = place_of(
             r->facts, seen->stack, marey_samples_get_process(samples, round->process)->python == 0);
         const bool is_waiting = (seen->flags & MAREY_SAMPLE_OFF_CPU) != 0 && is_file_wait(seen->wait);
-        s->io_ns += is_waiting ? round->weight_ns : 0;
+        if (is_waiting) {
+            const bool is_logged = (r->facts->stack_flags[seen->stack] & MAREY__FACT_LOGS) != 0;
+            s->io_ns += round->weight_ns;
+            *(is_slow ? &s->io_slow_ns : &s->io_logged_ns) +=
+                is_slow || is_logged ? round->weight_ns : 0;
+        }
         r->all_by_location[location] += round->weight_ns;
         if (!is_waiting || (seen->flags & MAREY_SAMPLE_UNSTABLE) != 0)
             return MAREY_OK;
@@ -190,6 +200,8 @@ static marey_status read_waits(struct reading *r)
     for (size_t i = 0; i < facts->n_trainers; i++)
         r->trainers[facts->trainers[i].target] = (uint32_t)i + 1;
     r->trainers[0] = 0;
+    const struct marey__samples_filter filter = {.startup = 1};
+    MAREY_TRY(marey__samples_choose(&facts->set, &filter, false, &r->chosen));
     MAREY_TRY(marey__samples_visit(&facts->set, NULL, take_round, r));
     marey__place_find_heaviest(samples, r->io_by_function, r->io_by_location,
                                &facts->system.io_place);
@@ -221,6 +233,7 @@ marey_status marey__facts_read_system(struct marey__facts *facts)
     marey_status status = read_counters(&r);
     if (status == MAREY_OK)
         status = read_waits(&r);
+    marey__samples_chosen_destroy(r.chosen);
     MAREY__FREE_ALL(r.trainers, r.io_by_location, r.io_by_function, r.io_by_wait, r.all_by_location);
     return status;
 }

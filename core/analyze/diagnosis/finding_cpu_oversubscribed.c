@@ -13,7 +13,8 @@
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_threads = 2; /* that want to run, per usable core */
+static const double least_threads = 2;  /* that want to run, per usable core */
+static const double severe_threads = 4; /* the same; or the cgroup throttles */
 static const double least_ns =
     5e8; /* covered by counters, which are read less often with many threads */
 
@@ -33,10 +34,12 @@ bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct mar
                  wanted = s->mean[MAREY__SYSTEM_RUNNING] + s->mean[MAREY__SYSTEM_WAITING];
     if (cores <= 0 || wanted < cores * least_threads)
         return false;
+    const bool is_throttled = s->mean[MAREY__SYSTEM_THROTTLED] > 0.05;
     out->is_risk = true;
+    out->is_severe = is_throttled || wanted >= cores * severe_threads;
     out->statement.share = -1;
     char throttled[64] = "";
-    if (s->mean[MAREY__SYSTEM_THROTTLED] > 0.05)
+    if (is_throttled)
         snprintf(throttled, sizeof throttled, "; the cgroup throttles %.1f threads",
                  s->mean[MAREY__SYSTEM_THROTTLED]);
     snprintf(

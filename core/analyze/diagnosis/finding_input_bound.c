@@ -132,10 +132,10 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     const double traced = marey__facts_exposed_data(facts);
     const bool is_untraced = facts->has_device && traced < 0;
     const double exposed = traced < 0 ? 1 : traced;
-    /* Where one rank loads longer than the others, that is a finding of its own. */
+    /* What one rank loads longer than the others is reported as straggler. */
     const struct marey__finding *const straggler = marey__diagnosis_find(d, "straggler");
     if (straggler != NULL && straggler->statement.phase == MAREY__FACT_DATA)
-        return false;
+        share -= straggler->statement.share;
     share *= exposed;
     error *= exposed;
     if (share < (is_untraced ? least_untraced : least_share) ||

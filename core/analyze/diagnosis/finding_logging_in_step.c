@@ -39,6 +39,7 @@ bool marey__find_logging_in_step(const struct marey__diagnosis *d, struct marey_
     snprintf(out->statement.claim, sizeof out->statement.claim,
              "Logging: steps log for %.0f %% of their time.", share * 100);
     snprintf(out->detail, sizeof out->detail, "of logging.");
+    marey__finding_add_io(facts, facts->system.io_logged_ns, out);
     snprintf(out->statement.action, sizeof out->statement.action,
              "Log once in many steps, log less, or collect values as tensors and write them "
              "between epochs.");

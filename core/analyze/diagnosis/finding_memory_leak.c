@@ -16,6 +16,7 @@
 static const double least_growth = 64e6, least_share = 0.05; /* in bytes; of the initial memory */
 static const double least_part = 0.05;                       /* of the growth, in each part */
 static const double least_ns = 5e9;
+static const double severe_growth = 1e9; /* bytes each minute: 64 GB are full in an hour */
 enum { FEWEST_STEPS = 50 };
 
 bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__finding *out)
@@ -28,6 +29,8 @@ bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__fin
         growth < least_share * anonymous[1] ||
         (double)(t->steps[t->n_steps - 1].end_ns - t->steps[t->n_warmup].begin_ns) < least_ns)
         return false;
+    const double minutes =
+        (double)(t->steps[t->n_steps - 1].end_ns - t->steps[t->n_warmup].begin_ns) / 60e9;
     for (int i = 1; i < LAST; i++)
         if (anonymous[i + 1] - anonymous[i] < least_part * growth)
             return false;
@@ -39,6 +42,7 @@ bool marey__find_memory_leak(const struct marey__diagnosis *d, struct marey__fin
     out->statement.id = "memory-leak";
     out->statement.phase = MAREY__FACT_OTHER;
     out->is_risk = true;
+    out->is_severe = growth > severe_growth * minutes;
     out->confidence = 0.7;
     snprintf(
         out->statement.claim,

@@ -22,6 +22,8 @@ static const double least_cause = 0.01;      /* the same, for each cause */
 static const double least_evaluation = 0.10; /* the same, for evaluation */
 static const double most_typical =
     1.0 / 3; /* a line's share of typical steps, relative to slow ones */
+static const double most_regular =
+    2.0 / 3; /* of the time: regular work above it is the program's purpose */
 enum { FEWEST_TIMES = 3, FEWEST_IRREGULAR = 5, FEWEST_SAMPLES = 8 };
 
 /* ---- samples of outlier steps ---- */
@@ -98,24 +100,40 @@ static bool has_line_of_slow_steps(const struct outliers *o, uint32_t stack)
     return false;
 }
 
-/*
- * Counts the steps with extra samples and sums their time. Returns false without any, or on out of
- * memory.
- */
+/* The program's purpose, such as a rollout of reinforcement learning. */
+static bool calls_model(const struct outliers *o)
+{
+    const double least = 0.05;
+    double all_ns = 0, model_ns = 0;
+    for (uint32_t i = 1; i <= o->facts->n_stacks; i++) {
+        all_ns += (double)o->extra_ns[i];
+        model_ns += (o->facts->stack_flags[i] & MAREY__FACT_MODEL) != 0 ? (double)o->extra_ns[i] : 0;
+    }
+    return model_ns > least * all_ns;
+}
+
+/* Counts steps with extra samples, as the number of equal steps with the same sum and squares. */
 static bool count_steps(const struct outliers *o, struct marey__fact_occasional *occasional)
 {
     const struct marey__facts *const facts = o->facts;
-    const size_t n_steps = facts->trainers[0].n_steps;
-    uint64_t *const ns MAREY__FREED = marey__calloc(n_steps + 1, sizeof *ns);
-    uint64_t *const at MAREY__FREED = marey__calloc(n_steps + 1, sizeof *at);
+    const size_t n_steps = facts->n_joint;
+    uint64_t *const ns MAREY__FREED = marey__calloc(n_steps + 1, sizeof *ns),
+                       *const at MAREY__FREED = marey__calloc(n_steps + 1, sizeof *at),
+                       *const own MAREY__FREED = marey__calloc(n_steps + 1, sizeof *own);
     size_t n = 0;
     *occasional = (struct marey__fact_occasional){0};
-    if (ns == NULL || at == NULL)
+    if (ns == NULL || at == NULL || own == NULL)
         return false;
-    for (size_t i = 0; i < facts->n_slow_samples; i++) {
-        const struct marey__fact_slow_sample *const sample = &facts->slow_samples[i];
-        if (o->extra_ns[sample->stack] != 0 && sample->step < n_steps)
-            ns[sample->step] += sample->ns;
+    for (size_t t = 0; t < facts->n_trainers; t++) { /* the rank that takes the longest decides */
+        memset(own, 0, n_steps * sizeof *own);
+        for (size_t i = 0; i < facts->n_slow_samples; i++) {
+            const struct marey__fact_slow_sample *const sample = &facts->slow_samples[i];
+            const size_t step = marey__facts_joint_step(facts, &facts->trainers[t], sample->step);
+            if (sample->trainer == t && step < n_steps && o->extra_ns[sample->stack] != 0) {
+                own[step] += sample->ns;
+                ns[step] = MAREY__MAX(ns[step], own[step]);
+            }
+        }
     }
     for (size_t i = 0; i < n_steps; i++)
         if (ns[i] != 0) {
@@ -124,7 +142,7 @@ static bool count_steps(const struct outliers *o, struct marey__fact_occasional 
             occasional->squares += (double)ns[i] * (double)ns[i];
         }
     occasional->n = n;
-    occasional->period = marey__facts_find_period(at, n, n_steps - facts->trainers[0].n_warmup);
+    occasional->period = marey__facts_find_period(at, n, n_steps);
     return n != 0;
 }
 
@@ -141,6 +159,7 @@ static bool search(struct outliers *o, struct marey__fact_place *place,
     for (size_t i = 0; i < o->facts->n_slow_samples; i++)
         n += o->extra_ns[o->facts->slow_samples[i].stack] != 0;
     if (n < FEWEST_SAMPLES || !count_steps(o, occasional) ||
+        (occasional->period != 0 && calls_model(o)) ||
         !marey__facts_find_place_of(o->facts, o->extra_ns, false, true, place))
         return false;
     /* The number of equal steps with the same sums: a single long step may be noise. */
@@ -219,12 +238,12 @@ static double share_of(const struct marey__facts *facts, enum marey__occasional 
                        double *error)
 {
     const bool is_gc = what == MAREY__OCCASIONAL_GC, is_outlier = what == MAREY__OCCASIONAL_OUTLIER;
-    const double steady_ns = (double)facts->steady_ns;
+    const double steady_ns = (double)facts->joint_ns;
     *occasional = facts->occasional[what];
     double most = (double)occasional->ns / steady_ns;
     if (occasional->n == 0 ||
         most < (what == MAREY__OCCASIONAL_EVALUATION ? least_evaluation : least_cause) ||
-        (occasional->n < FEWEST_TIMES && (is_gc || is_outlier)))
+        occasional->n < FEWEST_TIMES)
         return 0;
     const uint64_t steps = MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
                    kinds = is_gc ? steps : MAREY__FACT_BOTH(known[what].phase);
@@ -234,7 +253,8 @@ static double share_of(const struct marey__facts *facts, enum marey__occasional 
                          facts, kinds, MAREY__FACT_TYPICAL_STEPS & ~MAREY__FACT_KNOWN, place))
         return 0;
     /* The sampler pauses at times, so outliers are relative to sampled time. */
-    const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_STEPS).ns,
+    const double sampled_ns = (double)marey__facts_sum(facts, MAREY__FACT_STEPS).ns /
+                              (facts->is_synchronous ? (double)facts->n_trainers : 1),
                  whole_ns = is_outlier ? fmax(sampled_ns, 1) : steady_ns,
                  mean = (double)occasional->ns / (double)occasional->n;
     /* If it is periodic, only its length varies; otherwise also the number of times. */
@@ -242,8 +262,16 @@ static double share_of(const struct marey__facts *facts, enum marey__occasional 
                                          ? (double)occasional->n * mean * mean
                                          : 0)) /
              whole_ns / whole_ns;
-    return fmin((double)occasional->ns / whole_ns, most) *
-           (is_gc ? marey__facts_unclaimed_gc(facts) : 1);
+    const double share = fmin((double)occasional->ns / whole_ns, most);
+    if (is_outlier)
+        return occasional->period != 0 && share > most_regular ? 0 : share;
+    /* Excludes what other findings claim, such as compiling. */
+    uint64_t n;
+    const uint64_t all_ns = marey__facts_sum(facts, kinds).ns;
+    return share * (is_gc         ? marey__facts_unclaimed_gc(facts)
+                    : all_ns != 0 ? (double)marey__facts_weigh(facts, kinds, MAREY__FACT_ALL, &n) /
+                                        (double)all_ns
+                                  : 1);
 }
 
 static void make_cause(enum marey__occasional what, const struct marey__fact_occasional *occasional,
@@ -290,7 +318,9 @@ bool marey__find_slow_steps(const struct marey__diagnosis *d, struct marey__find
             continue;
         const double share =
             share_of(facts, (enum marey__occasional)what, &occasional, &cause.place, &error);
-        if (share < least_cause)
+        /* Irregular outliers beside a straggler are its late steps. */
+        if (share < least_cause || (what == MAREY__OCCASIONAL_OUTLIER && occasional.period == 0 &&
+                                    marey__diagnosis_find(d, "straggler") != NULL))
             continue;
         make_cause((enum marey__occasional)what, &occasional, share, &cause);
         add_cause(out, &cause);
@@ -317,7 +347,9 @@ bool marey__find_slow_steps(const struct marey__diagnosis *d, struct marey__find
     snprintf(out->detail, sizeof out->detail, "of that.");
     /* If samples are the only evidence, the place is sufficient. */
     if (out->n_because == 1 && out->statement.phase == MAREY__FACT_OTHER &&
-        strcmp(out->because[0].id, "outlier") == 0)
+        strcmp(out->because[0].id, "outlier") == 0) {
         out->n_because = 0;
+        marey__finding_add_io(facts, facts->system.io_slow_ns, out);
+    }
     return true;
 }

@@ -22,6 +22,14 @@ bool marey__find_sync_bound(const struct marey__diagnosis *d, struct marey__find
     if (device->n_steps < 2 || (double)device->idle_ns < least_idle * (double)device->traced_ns)
         return false;
     marey__facts_traced_share(facts, MAREY__TRACED_SYNC, &share, &error);
+    /* A gradient scaler has to read whether a gradient overflowed. */
+    uint64_t n;
+    const uint64_t waits = MAREY__FACT_ONLY(MAREY__FACT_HOST_WAIT),
+                   scaling_ns = marey__facts_weigh(facts, waits, MAREY__FACT_SCALING, &n),
+                   waits_ns = marey__facts_sum(facts, waits).ns;
+    if (scaling_ns * 2 > waits_ns)
+        return false;
+    share *= waits_ns != 0 ? 1 - (double)scaling_ns / (double)waits_ns : 1;
     out->statement.id = "sync-bound";
     out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.8;
@@ -38,9 +46,14 @@ bool marey__find_sync_bound(const struct marey__diagnosis *d, struct marey__find
         "results.",
         share * 100, idle, step);
     snprintf(out->detail, sizeof out->detail, "of these waits.");
-    snprintf(out->statement.action, sizeof out->statement.action,
-             "Keep the value on the GPU: call .item(), .cpu() or print once in many steps, or "
-             "after the next "
-             "step is launched.");
+    if (device->upload_ns * 2 > device->sync_ns)
+        snprintf(out->statement.action, sizeof out->statement.action,
+                 "Copy from pinned memory: DataLoader(pin_memory=True) and "
+                 ".to(device, non_blocking=True).");
+    else
+        snprintf(out->statement.action, sizeof out->statement.action,
+                 "Keep the value on the GPU: call .item(), .cpu() or print once in many steps, or "
+                 "after the next "
+                 "step is launched.");
     return true;
 }

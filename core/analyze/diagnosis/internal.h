@@ -74,7 +74,7 @@ struct marey__fact_step {
     uint64_t begin_ns, end_ns;
     double samples; /* 0: unknown */
     uint64_t phase_ns[MAREY__FACT_PHASES];
-    uint64_t gc_ns;    /* garbage collections, outside of data */
+    uint64_t gc_ns;             /* garbage collections, outside of data */
     uint64_t start_of_epoch_ns; /* of the phase data: up to the first batch of an epoch, and after the last */
     bool is_in_window; /* of GPU tracing */
     bool is_slow;      /* an outlier */
@@ -125,8 +125,9 @@ struct marey__trainer {
      */
     struct marey__interval *host_gaps, *waits;
     size_t n_host_gaps, host_gaps_cap, at_host_gap, n_waits, waits_cap, at_wait;
-    uint64_t start_ns, end_ns; /* of the process, as known */
-    char *compiled;            /* JSON about torch.compile; NULL: not used */
+    uint64_t start_ns, end_ns;          /* of the process, as known */
+    bool has_device;                    /* used its memory */
+    char *compiled;                     /* JSON about torch.compile; NULL: not used */
     struct marey__fact_loader *loaders; /* by number */
     size_t n_loaders, loaders_cap;
     const char *loader; /* JSON of the loader with most waiting time, else of the first; NULL: none */
@@ -146,6 +147,7 @@ enum { MAREY__SHORT_GAP_NS = 50000 };
 /* The traced part of a step, on one device. */
 struct marey__traced_step {
     uint64_t ns, part_ns[MAREY__TRACED_PARTS];
+    uint32_t trainer;
 };
 
 /*
@@ -156,6 +158,8 @@ struct marey__fact_device {
     uint64_t traced_ns, computing_ns, communication_ns, copy_ns, idle_ns;
     struct marey__traced_step *steps;
     size_t n_steps, steps_cap;
+    uint64_t sync_ns,
+        upload_ns;     /* idle after waits; of that, after waits for copies from pageable memory */
     bool is_untypical; /* traced steps differ from the others and are ignored */
 };
 
@@ -211,7 +215,7 @@ struct marey__fact_occasional {
 
 /* A sample in an outlier step. */
 struct marey__fact_slow_sample {
-    uint32_t step, stack; /* the step's number in its process */
+    uint32_t trainer, step, stack; /* the step's number in its process */
     uint64_t ns;
 };
 
@@ -221,10 +225,9 @@ struct marey__fact_place {
     uint32_t line;     /* with the most samples */
     double share;      /* of the searched samples */
     uint64_t ns;       /* of samples in the function */
-    uint32_t process; /* of the searched samples; 0: that of the finding; MAREY__FACT_SEVERAL */
-    bool is_unknown; /* there were too few samples */
-    uint32_t caller,
-        caller_line; /* in the user's code, around all samples of steps; 0: none */
+    uint32_t process;  /* of the searched samples; 0: that of the finding; MAREY__FACT_SEVERAL */
+    bool is_unknown;   /* there were too few samples */
+    uint32_t caller, caller_line; /* in the user's code, around all samples of steps; 0: none */
 };
 
 enum { MAREY__MEMORY_PARTS = 8 };
@@ -246,14 +249,26 @@ struct marey__facts {
     uint8_t *stack_flags; /* by stack: enum marey__fact_flag */
     const char *package; /* the path of the installed package that the program is; not terminated */
     size_t package_len;  /* 0: not installed */
-    uint8_t claimed;      /* flags claimed by findings: later rules ignore stacks with them */
+    struct {
+        uint64_t n, ns, step; /* steps that compile; the time and number of the last one */
+        double squares;       /* of the times of the earlier ones */
+    } compiling;
+    uint8_t claimed; /* flags claimed by findings: later rules ignore stacks with them */
     struct marey__fact_slow_sample *slow_samples; /* outside of phases with their own finding */
     size_t n_slow_samples, slow_samples_cap;
     uint32_t n_stacks;
     uint64_t run_ns;                                  /* from the first start to the last end */
     uint64_t n_steps, n_warmup, median_ns, mean_ns;   /* of the slowest trainer, by median */
     uint64_t steady_ns, phase_ns[MAREY__FACT_PHASES]; /* summed over steps after warm-up */
-    double samples_per_s;                             /* summed over trainers; 0: unknown */
+    /*
+     * Steps after warm-up of all trainers. If ranks wait for each other in each step, each number is there once, with the
+     * mean length and the longest time of each phase; otherwise the trainers follow one another.
+     */
+    struct marey__fact_step *joint;
+    size_t n_joint;
+    uint64_t joint_ns;
+    bool is_synchronous;  /* ranks wait for each other in each step */
+    double samples_per_s; /* summed over trainers; 0: unknown */
     uint64_t startup_ns;
     uint64_t start_of_epoch_ns; /* of the phase data */
     bool has_workers;           /* samples of data-loader workers, while steps count */
@@ -263,15 +278,16 @@ struct marey__facts {
     struct marey__fact_occasional occasional[MAREY__OCCASIONAL_KINDS];
     uint64_t typical_ns; /* the median without data */
     struct marey__system_facts {
-        size_t n_values;                        /* of each counter; 0: not recorded */
-        double counted_ns;                      /* the time that they cover */
+        size_t n_values;                       /* of each counter; 0: not recorded */
+        double counted_ns;                     /* the time that they cover */
         double anonymous[MAREY__MEMORY_PARTS]; /* means by part of the steps; 0: unknown */
-        double mean[MAREY__SYSTEM_COUNTERS];    /* after warm-up; without steps, of the run */
+        double mean[MAREY__SYSTEM_COUNTERS];   /* after warm-up; without steps, of the run */
         /* Of main threads, over the same time. */
         uint64_t n_main, main_ns,
             io_ns; /* io: waits for files, outside of phases that have their own finding */
         uint64_t io_lines_ns; /* of all samples at lines with stable samples of file waits */
-        uint32_t io_wait;     /* the most frequent wait, as a code */
+        uint64_t io_slow_ns, io_logged_ns; /* of io: in outlier steps; otherwise in logging */
+        uint32_t io_wait;                  /* the most frequent wait, as a code */
         struct marey__fact_place io_place;
     } system;
     const char *detected_by; /* NULL: no steps */
@@ -316,6 +332,10 @@ double marey__facts_exposed_data(const struct marey__facts *facts);
  */
 bool marey__facts_summarize_steps(struct marey__facts *facts);
 
+/* The index of a trainer's step in `joint`; n_joint: in warm-up. */
+size_t marey__facts_joint_step(const struct marey__facts *facts, const struct marey__trainer *t,
+                               size_t step);
+
 /* Sorts the values; 0 for none. */
 uint64_t marey__fact_median(uint64_t *values, size_t n);
 
@@ -339,8 +359,8 @@ struct marey__fact_sum marey__facts_sum(const struct marey__facts *facts, uint64
  */
 MAREY_WARN_UNUSED bool marey__facts_find_slow(struct marey__facts *facts);
 /*
- * The period with which most of the `n` steps at `at` recur: at least two of three steps at this
- * distance are among them, and at least half of the `n` are at it. 0: irregular, or out of memory.
+ * The largest period at which at least two of three steps are among the `n` at `at`, and which holds three of four of the
+ * `n`. 0: irregular, or out of memory.
  */
 uint64_t marey__facts_find_period(const uint64_t *at, size_t n, size_t n_steps);
 
@@ -352,6 +372,8 @@ enum marey__fact_flag {
     MAREY__FACT_LOGS = 2, /* in a logging library, or a function of the user's named like logging */
     MAREY__FACT_IN_WORKER = 4,    /* of a DataLoader */
     MAREY__FACT_COMMUNICATES = 8, /* torch.distributed */
+    MAREY__FACT_MODEL = 16,       /* calls a torch.nn.Module */
+    MAREY__FACT_SCALES = 32,      /* torch's gradient scaler, which has to know of overflows */
 };
 /* Sets the flags of all stacks. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__facts_flag_stacks(struct marey__facts *facts);
@@ -364,6 +386,7 @@ enum marey__fact_samples {
     MAREY__FACT_GC,        /* in garbage collections */
     MAREY__FACT_COMPILING, /* with the flag */
     MAREY__FACT_LOGGED,    /* with the flag, or in the phase logging */
+    MAREY__FACT_SCALING,   /* with the flag */
     MAREY__FACT_WAITING,   /* off the CPU in the phase backward, or in torch.distributed */
     MAREY__FACT_USER_STARTUP, /* that hold the interpreter lock in users' code, not in imports or installed packages */
 };
@@ -422,8 +445,9 @@ bool marey__facts_is_users(const struct marey__facts *facts, const struct marey_
 
 struct marey__fact_rank {
     const struct marey__trainer *trainer;
-    double step_ns, wait_ns;             /* of a mean step; of that, waits for other ranks */
-    double error_ns;                     /* of the latter */
+    double step_ns, wait_ns; /* of a mean step; of that, waits for other ranks */
+    double error_ns;         /* of the latter */
+    double apart_ns; /* of a mean step, in checkpoints and evaluation, which belong to slow-steps */
     double phase_ns[MAREY__FACT_PHASES]; /* of a mean step, without waits */
 };
 struct marey__fact_ranks {
@@ -482,8 +506,8 @@ struct marey__cause {
 
 struct marey__finding {
     struct marey__cause statement; /* its id, claim and place */
-    bool is_risk;
-    bool is_experimental; /* reported only on request */
+    bool is_risk, is_severe;       /* severe risks come before time findings, others after them */
+    bool is_experimental;          /* reported only on request */
     char detail[MAREY__FINDING_TEXT];
     double at_most, gain_low, gain_high; /* factors; 0 for a risk */
     double confidence;
@@ -561,6 +585,9 @@ marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find
     marey__find_memory_leak;
 
 extern const char marey__gc_action[];
+/* io-bound as a cause, where waits for files are at least half of a finding. */
+void marey__finding_add_io(const struct marey__facts *facts, uint64_t io_ns,
+                           struct marey__finding *f);
 
 /* The smallest gain of a time finding that is reported, and of its lower bound. */
 #define MAREY__GAIN_LEAST 1.03

@@ -395,6 +395,10 @@ marey_status marey__samples_visit_waits(struct marey__samples_set *set,
                                         const struct marey__samples_chosen *chosen,
                                         marey__samples_visitor *visitor, void *ctx)
 {
-    return visit_all(&(struct visit){
-        .set = set, .chosen = chosen, .with_modes = true, .with_waits = true, .visitor = visitor, .ctx = ctx});
+    return visit_all(&(struct visit){.set = set,
+                                     .chosen = chosen,
+                                     .with_modes = true,
+                                     .with_waits = true,
+                                     .visitor = visitor,
+                                     .ctx = ctx});
 }
