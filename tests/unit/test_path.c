@@ -534,7 +534,7 @@ static void steps_outside_of_windows_of_tracing_do_not_count(void **state)
     expect(f, "compute", "sgemm", 60);
     assert_int_equal(table_number(table_of(f, "steps"), 0, "step"), 1);
     assert_string_equal(table_cell(table_of(f, "notes"), 0, "text").as.text,
-                        "2 steps without GPU tracing are excluded");
+                        "excluded, without GPU tracing or a launch: 2 of 3 steps");
 }
 
 /* ---- damaged and random logs ---- */

@@ -344,11 +344,12 @@ static void put_notes(const struct path *path, bool wants_steps, marey_table *in
             n_unlinked += p->set.devices[d].n_unlinked;
     }
     if (n_untraced != 0)
-        marey__put_note(into, "%llu steps without GPU tracing are excluded",
-                        (unsigned long long)n_untraced);
+        marey__put_note(into, "excluded, without GPU tracing or a launch: %llu of %llu steps",
+                        (unsigned long long)n_untraced,
+                        (unsigned long long)(n_untraced + path->sum.number));
     if (n_windows != 0)
-        marey__put_note(into, "%llu processes without steps are excluded",
-                        (unsigned long long)n_windows);
+        marey__put_note(into, "excluded, without steps: %llu of %zu processes",
+                        (unsigned long long)n_windows, path->n_processes);
     if (n_unlinked != 0)
         marey__put_note(into,
                         "the launches of %llu pieces of GPU activity are unknown; before these the "
