@@ -333,10 +333,12 @@ static void put_steps(const struct marey__path_process *p, marey_table *into)
 
 static void put_notes(const struct path *path, bool wants_steps, marey_table *into)
 {
+    bool is_on_gpu = false;
     uint64_t n_untraced = 0, n_inferred = 0, n_unlinked = 0, n_windows = 0, n_lost = 0;
     for (size_t i = 0; i < path->n_processes; i++) {
         const struct marey__path_process *p = &path->processes[i];
         n_windows += wants_steps && p->is_window;
+        is_on_gpu |= marey__path_is_on_gpu(&p->set);
         n_untraced += p->n_untraced;
         n_inferred += p->n_inferred;
         n_lost += p->set.process != NULL ? p->set.process->lost_events : 0;
@@ -364,7 +366,7 @@ static void put_notes(const struct path *path, bool wants_steps, marey_table *in
     if (n_lost != 0)
         marey__put_note(into, "%llu events were lost: where they are missing, the path may be wrong",
                         (unsigned long long)n_lost);
-    if (path->sum.ns[MAREY__PATH_DEVICE] == 0)
+    if (is_on_gpu && path->sum.ns[MAREY__PATH_DEVICE] == 0)
         marey__put_note(into,
                         "no thread on the path waits for a GPU, so GPU activity is not on it");
 }
