@@ -515,6 +515,34 @@ static void without_steps_the_traced_time_ends_with_the_last_work(void **state)
     assert_true(table_cell(table_of(f, "steps"), 0, "step").is_null);
 }
 
+/* The host runs ahead until a call blocks: it returns when work has made a place. No call waits for the step's end. */
+static void a_full_launch_queue_waits_for_the_device(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 1002 };
+    begin_step(f, 0);
+    for (uint64_t i = 0; i < N; i++) {
+        put_launch(f, 10 * i + 5, i == N - 1 ? 60030 : 10 * i + 7, i + 1);
+        if (i % 500 == 499)
+            log_put_words(&f->log, MAIN, (uint32_t)(i / 500));
+    }
+    end_step(f, 60100, 0);
+    log_put_words(&f->log, MAIN, 2);
+    for (uint64_t i = 0; i < N; i++) {
+        put_work(f, GEMM, 20 + 30000 * i, 20 + 30000 * (i + 1), i + 1);
+        if (i % 500 == 499)
+            log_put_words(&f->log, STREAM_7, (uint32_t)(i / 500));
+    }
+    log_put_words(&f->log, STREAM_7, 2);
+    find(f, 60100);
+    expect(f, "compute", "sgemm", 60000);
+    expect(f, "launch latency", "sgemm", 13);
+    expect(f, "wake-up", "cudaLaunchKernel", 10);
+    expect(f, "runtime call", "cudaLaunchKernel", 2);
+    expect(f, "other host", "(no range)", 5 + 70);
+    expect_nothing_else(f);
+}
+
 static void steps_outside_of_windows_of_tracing_do_not_count(void **state)
 {
     struct fixture *f = *state;
@@ -701,6 +729,7 @@ int main(void)
         TEST(a_backward_call_waits_for_the_thread_that_runs_it),
         TEST(a_quiet_thread_need_not_wait),
         TEST(without_steps_the_traced_time_ends_with_the_last_work),
+        TEST(a_full_launch_queue_waits_for_the_device),
         TEST(steps_outside_of_windows_of_tracing_do_not_count),
         TEST(impossible_times_add_up_all_the_same),
         TEST(random_graphs_add_up),

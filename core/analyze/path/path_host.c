@@ -149,25 +149,60 @@ static void join_edges(struct marey__path_process *p)
     p->n_traced = n != 0 || p->n_traced == 0 ? n : 1;
 }
 
-/* A copy that ended within its call: the call waited for it. */
-static bool add_copies(struct marey__path_process *p)
+static bool add_call(struct marey__path_process *p, const struct marey__launch_call *call)
 {
-    const struct marey__work_set *set = &p->set;
-    for (size_t d = 0; marey__path_is_on_gpu(set) && d < set->n_devices; d++)
-        for (size_t i = 0; i < set->devices[d].n_work; i++) {
-            const struct marey__work *work = &set->devices[d].work[i];
-            if (work->kind != MAREY_WORK_COPY || work->launch == MAREY__NO_INDEX)
-                continue;
-            const struct marey__launch_call *call = &set->launches[work->launch];
-            if (call->begin_ns <= work->begin_ns && work->end_ns <= call->end_ns &&
-                !MAREY__PUSH(p->waits, p->n_waits, p->waits_cap,
-                             (struct marey__path_wait){.begin_ns = call->begin_ns,
-                                                       .end_ns = call->end_ns,
-                                                       .thread = p->first_lanes[call->lane],
-                                                       .site = call->site,
-                                                       .is_call = true}))
-                return false;
-        }
+    return MAREY__PUSH(p->waits, p->n_waits, p->waits_cap,
+                       (struct marey__path_wait){.begin_ns = call->begin_ns,
+                                                 .end_ns = call->end_ns,
+                                                 .thread = p->first_lanes[call->lane],
+                                                 .site = call->site,
+                                                 .is_call = true});
+}
+
+/* The launch queue of a stream while its work is visited. */
+struct queue {
+    size_t n;
+    uint32_t last;  /* work */
+    uint32_t ahead; /* MAREY__LAUNCH_QUEUE before that, once there are so many */
+};
+
+/* Launch calls that waited: for their own copy, which ended within the call, or for a place in a full launch queue. */
+static bool add_calls(struct marey__path_process *p, const struct marey__device_work *device)
+{
+    uint32_t *const next MAREY__FREED = marey__alloc((device->n_work + 1) * sizeof *next);
+    struct queue *const queues MAREY__FREED =
+        marey__calloc((size_t)p->set.process->n_lanes + 1, sizeof *queues);
+    if (next == NULL || queues == NULL)
+        return false;
+    for (uint32_t i = 0; i < MAREY__MIN(device->n_work, (size_t)MAREY__NO_INDEX); i++) {
+        const struct marey__work *work = &device->work[i];
+        struct queue *queue = &queues[p->first_lanes[work->lane]];
+        /* A graph is one launch of much work: only the first counts. */
+        if (queue->n != 0 && device->work[queue->last].launch == work->launch)
+            continue;
+        *(queue->n == 0 ? &queue->ahead : &next[queue->last]) = i;
+        queue->last = i;
+        if (++queue->n > MAREY__LAUNCH_QUEUE + 1)
+            queue->ahead = next[queue->ahead];
+        if (work->launch == MAREY__NO_INDEX)
+            continue;
+        const struct marey__launch_call *call = &p->set.launches[work->launch];
+        const bool is_copied = work->kind == MAREY_WORK_COPY && call->begin_ns <= work->begin_ns &&
+                               work->end_ns <= call->end_ns;
+        const bool is_full = queue->n > MAREY__LAUNCH_QUEUE &&
+                             call->end_ns - call->begin_ns > MAREY__LAUNCH_LATENCY_NS &&
+                             device->work[queue->ahead].begin_ns > call->begin_ns;
+        if ((is_copied || is_full) && !add_call(p, call))
+            return false;
+    }
+    return true;
+}
+
+static bool add_all_calls(struct marey__path_process *p)
+{
+    for (size_t d = 0; marey__path_is_on_gpu(&p->set) && d < p->set.n_devices; d++)
+        if (!add_calls(p, &p->set.devices[d]))
+            return false;
     return true;
 }
 
@@ -196,7 +231,7 @@ marey_status marey__path_read_host(struct marey__path_process *p)
     MAREY_TRY(marey__range_walk(&walk));
     MAREY__TRY_MEMORY(
         (p->main_lane == MAREY__NO_INDEX || end_quiet(&v, p->main_lane, 0, p->set.last_ns)) &&
-        add_copies(p) && marey__sort_runs(p->waits, p->n_waits, sizeof *p->waits, wait_is_before) &&
+        add_all_calls(p) && marey__sort_runs(p->waits, p->n_waits, sizeof *p->waits, wait_is_before) &&
         marey__sort_runs(p->busy, p->n_busy, sizeof *p->busy, busy_is_before) &&
         marey__sort_runs(p->traced, p->n_traced, sizeof *p->traced, edge_is_before));
     join_edges(p);
