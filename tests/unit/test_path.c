@@ -479,6 +479,31 @@ static void a_backward_call_waits_for_the_thread_that_runs_it(void **state)
     assert_non_null(strstr(table_cell(table_of(f, "notes"), 0, "text").as.text, "no thread"));
 }
 
+/* As in recordings of marey run: phases instead of ranges, and of another thread only its calls. */
+static void phases_name_what_has_no_range(void **state)
+{
+    struct fixture *f = *state;
+    begin_step(f, 0);
+    log_phase(&f->log, 100, FORWARD);
+    put_launch(f, 500, 510, 1);
+    log_phase(&f->log, 20000, BACKWARD);
+    log_phase(&f->log, 60000, 0);
+    end_step(f, 60500, 0);
+    put_lane(f, MAIN);
+    put_launch(f, 35000, 35007, 2);
+    put_launch(f, 50000, 50009, 3);
+    put_lane(f, WORKER);
+    put_work(f, GEMM, 520, 600, 1);
+    put_lane(f, STREAM_7);
+    find(f, 60500);
+    expect(f, "other host", "(no range)", 500 + (50000 - 35007) + 100);
+    expect(f, "other host", "loss.backward", (60000 - 50009) + 15000);
+    expect(f, "other host", "forward", 20000 - 100 - 10);
+    expect(f, "runtime call", "cudaLaunchKernel", 7 + 9 + 10);
+    expect_nothing_else(f);
+    assert_int_equal(table_number(table_of(f, "steps"), 0, "host_ns"), 60500);
+}
+
 /* Launches of another thread alone, without such a range, prove nothing. */
 static void a_quiet_thread_need_not_wait(void **state)
 {
@@ -727,6 +752,7 @@ int main(void)
         TEST(a_step_may_begin_within_a_kernel),
         TEST(a_step_may_end_within_a_wait),
         TEST(a_backward_call_waits_for_the_thread_that_runs_it),
+        TEST(phases_name_what_has_no_range),
         TEST(a_quiet_thread_need_not_wait),
         TEST(without_steps_the_traced_time_ends_with_the_last_work),
         TEST(a_full_launch_queue_waits_for_the_device),

@@ -84,19 +84,19 @@ enum {
     MAREY__PATH_QUIET_NS = 10000,
 };
 
-/* A time in which a thread may have waited. */
-struct marey__path_wait {
+/* A time in which a thread may have waited, or had an open range. */
+struct marey__path_time {
     uint64_t begin_ns, end_ns;
     uint32_t thread;  /* its first lane */
-    uint32_t site;    /* the innermost range; 0: none */
-    bool is_call;     /* waits for the device; else the thread had no event */
-    bool is_backward; /* without an event, in a range of backward */
+    uint32_t site;    /* of a wait: the innermost range; 0: none */
+    bool is_call;     /* of a wait: for the device; else the thread had no event */
+    bool is_backward; /* likewise: without an event, in a range or phase of backward */
 };
 
-/* A time in which a thread other than the step's had an open range. */
-struct marey__path_busy {
-    uint64_t begin_ns, end_ns;
-    uint32_t thread;
+/* By thread, then begin. */
+struct marey__path_times {
+    struct marey__path_time *list;
+    size_t n, cap;
 };
 
 /* Time of a thread on the path, to be divided among its ranges. */
@@ -117,15 +117,12 @@ struct marey__path_process {
     uint64_t n_untraced; /* steps outside of windows of GPU tracing, excluded */
     uint64_t n_inferred; /* edges between streams that follow from time only */
     struct marey__path_parts parts;
-    uint32_t *site_names;           /* by site: in parts.names, plus one; 0: not numbered yet */
-    uint32_t *first_lanes;          /* by lane: the first lane of its thread or stream */
-    uint32_t *next_lanes;           /* by lane: the next of the same, plus one; 0: none */
-    uint8_t *is_autograd;           /* by thread: it runs the backward pass */
-    struct marey__path_wait *waits; /* by thread, then begin */
-    size_t n_waits, waits_cap;
-    struct marey__path_busy *busy; /* by thread, then begin */
-    size_t n_busy, busy_cap;
-    struct marey__interval *traced; /* windows of GPU tracing, in order of begin */
+    uint32_t *site_names;  /* by site: in parts.names, plus one; 0: not numbered yet */
+    uint32_t *first_lanes; /* by lane: the first lane of its thread or stream */
+    uint32_t *next_lanes;  /* by lane: the next of the same, plus one; 0: none */
+    uint8_t *is_autograd;  /* by thread: it runs the backward pass */
+    struct marey__path_times waits, busy; /* busy: of threads other than the step's */
+    struct marey__interval *traced;       /* windows of GPU tracing, in order of begin */
     size_t n_traced, traced_cap;
     struct marey__path_stretch *stretches;
     size_t n_stretches, stretches_cap;

@@ -164,17 +164,12 @@ static marey_status find_path(struct marey__path_process *p, const struct marey_
     return marey__path_divide_host(p);
 }
 
+/* What the report does not need. */
 static void drop_process(struct marey__path_process *p)
 {
     marey__work_set_drop_work(&p->set);
-    MAREY__FREE_ALL(p->site_names, p->first_lanes, p->next_lanes, p->is_autograd, p->waits, p->busy,
-                    p->traced, p->stretches);
-    p->site_names = p->first_lanes = p->next_lanes = NULL;
-    p->is_autograd = NULL;
-    p->waits = NULL;
-    p->busy = NULL;
-    p->traced = NULL;
-    p->stretches = NULL;
+    MAREY__FREE_ALL(p->site_names, p->first_lanes, p->next_lanes, p->is_autograd, p->waits.list,
+                    p->busy.list, p->traced, p->stretches);
 }
 
 static marey_status find_nth(void *ctx, size_t i)

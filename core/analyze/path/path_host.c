@@ -24,6 +24,7 @@ struct lane {
     uint64_t since_ns; /* of the latest event */
     uint64_t began_ns; /* of the outermost open range */
     size_t next, end;  /* the second visit: its stretches not divided yet */
+    uint32_t phase;    /* site of the open phase that this lane began; 0: none */
 };
 
 struct visit {
@@ -56,6 +57,11 @@ static uint8_t look_at(struct visit *v, uint32_t site)
     return v->sites[site] = (uint8_t)is;
 }
 
+static bool add_time(struct marey__path_times *times, struct marey__path_time time)
+{
+    return MAREY__PUSH(times->list, times->n, times->cap, time);
+}
+
 static uint32_t top_of(const struct marey__lane_stack *stack)
 {
     return stack->n_open != 0 ? marey__stack_top(stack)->site : 0;
@@ -76,13 +82,13 @@ static bool end_quiet(struct visit *v, uint32_t number, uint32_t site, uint64_t 
     const bool is_quiet = number == p->main_lane && ns - since_ns >= MAREY__PATH_QUIET_NS;
     if ((is & IS_WAIT) == 0 && !is_quiet)
         return true;
-    return MAREY__PUSH(p->waits, p->n_waits, p->waits_cap,
-                       (struct marey__path_wait){.begin_ns = since_ns,
-                                                 .end_ns = ns,
-                                                 .thread = p->first_lanes[number],
-                                                 .site = site,
-                                                 .is_call = (is & IS_WAIT) != 0,
-                                                 .is_backward = (is & IS_BACKWARD) != 0});
+    const uint8_t is_in = is | look_at(v, lane->phase);
+    return add_time(&p->waits, (struct marey__path_time){.begin_ns = since_ns,
+                                                         .end_ns = ns,
+                                                         .thread = p->first_lanes[number],
+                                                         .site = site,
+                                                         .is_call = (is & IS_WAIT) != 0,
+                                                         .is_backward = (is_in & IS_BACKWARD) != 0});
 }
 
 static bool see_begin(void *ctx, struct marey__lane_stack *stack, struct marey__frame *range,
@@ -109,9 +115,9 @@ static bool see_end(void *ctx, struct marey__lane_stack *stack, const struct mar
         return false;
     if (stack->n_open != 0 || how == MAREY__TAKEN_OUT || p->first_lanes[lane] == p->main_lane)
         return true;
-    return MAREY__PUSH(
-        p->busy, p->n_busy, p->busy_cap,
-        (struct marey__path_busy){v->lanes[lane].began_ns, end_ns, p->first_lanes[lane]});
+    return add_time(&p->busy, (struct marey__path_time){.begin_ns = v->lanes[lane].began_ns,
+                                                        .end_ns = end_ns,
+                                                        .thread = p->first_lanes[lane]});
 }
 
 /* Called first with the stack as it was, then see_end() has nothing left to do. */
@@ -122,20 +128,30 @@ static bool see_out(void *ctx, struct marey__lane_stack *stack, size_t depth, ui
                                 stack->open[depth + 1].start_ns + shared_ns);
 }
 
-/* Until the list is sorted, an edge is an interval that ends with whether it is a begin. */
+/* Until the list is sorted, an edge of tracing is an interval that ends with whether it is a begin. */
 static bool see_record(void *ctx, struct marey__lane_stack *stack, const struct marey_batch *batch,
                        const uint64_t *words, uint64_t ns)
 {
-    struct marey__path_process *p = ((struct visit *)ctx)->p;
-    (void)stack, (void)batch;
-    return marey_record_type_of(words[0]) != MAREY_RECORD_TRACED ||
-           MAREY__PUSH(p->traced, p->n_traced, p->traced_cap,
-                       (struct marey__interval){ns, words[1] != 0});
+    struct visit *v = ctx;
+    struct marey__path_process *p = v->p;
+    const uint32_t type = marey_record_type_of(words[0]), lane = batch->lane->lane;
+    if (type == MAREY_RECORD_TRACED)
+        return MAREY__PUSH(p->traced, p->n_traced, p->traced_cap,
+                           (struct marey__interval){ns, words[1] != 0});
+    if (type == MAREY_RECORD_PHASE && !end_quiet(v, lane, top_of(stack), ns))
+        return false;
+    if (type == MAREY_RECORD_PHASE)
+        v->lanes[lane].phase = marey_record_site(words[1]);
+    return true;
 }
 
-MAREY__ORDER_RUNS(wait_is_before, struct marey__path_wait, MAREY__UP(thread) MAREY__UP(begin_ns))
-MAREY__ORDER_RUNS(busy_is_before, struct marey__path_busy, MAREY__UP(thread) MAREY__UP(begin_ns))
+MAREY__ORDER_RUNS(time_is_before, struct marey__path_time, MAREY__UP(thread) MAREY__UP(begin_ns))
 MAREY__ORDER_RUNS(edge_is_before, struct marey__interval, MAREY__UP(begin_ns))
+
+static bool sort_times(struct marey__path_times *times)
+{
+    return marey__sort_runs(times->list, times->n, sizeof *times->list, time_is_before);
+}
 
 static void join_edges(struct marey__path_process *p)
 {
@@ -151,12 +167,11 @@ static void join_edges(struct marey__path_process *p)
 
 static bool add_call(struct marey__path_process *p, const struct marey__launch_call *call)
 {
-    return MAREY__PUSH(p->waits, p->n_waits, p->waits_cap,
-                       (struct marey__path_wait){.begin_ns = call->begin_ns,
-                                                 .end_ns = call->end_ns,
-                                                 .thread = p->first_lanes[call->lane],
-                                                 .site = call->site,
-                                                 .is_call = true});
+    return add_time(&p->waits, (struct marey__path_time){.begin_ns = call->begin_ns,
+                                                         .end_ns = call->end_ns,
+                                                         .thread = p->first_lanes[call->lane],
+                                                         .site = call->site,
+                                                         .is_call = true});
 }
 
 /* The launch queue of a stream while its work is visited. */
@@ -231,8 +246,7 @@ marey_status marey__path_read_host(struct marey__path_process *p)
     MAREY_TRY(marey__range_walk(&walk));
     MAREY__TRY_MEMORY(
         (p->main_lane == MAREY__NO_INDEX || end_quiet(&v, p->main_lane, 0, p->set.last_ns)) &&
-        add_all_calls(p) && marey__sort_runs(p->waits, p->n_waits, sizeof *p->waits, wait_is_before) &&
-        marey__sort_runs(p->busy, p->n_busy, sizeof *p->busy, busy_is_before) &&
+        add_all_calls(p) && sort_times(&p->waits) && sort_times(&p->busy) &&
         marey__sort_runs(p->traced, p->n_traced, sizeof *p->traced, edge_is_before));
     join_edges(p);
     return MAREY_OK;
@@ -250,11 +264,12 @@ static uint32_t find_around(struct visit *v, const struct marey__lane_stack *sta
     return 0;
 }
 
-/* Add `piece`, in which the lane's ranges do not change. The innermost is `site`, inside of `n_around` ranges. */
+/* Add `piece`, in which the lane's ranges do not change. The innermost is `site`, inside of `n_around` ranges; else a phase. */
 static bool add_piece(struct visit *v, const struct marey__path_stretch *piece,
                       const struct marey__lane_stack *stack, uint32_t site, size_t n_around)
 {
     struct marey__path_process *p = v->p;
+    site = site != 0 ? site : v->lanes[piece->lane].phase;
     const uint8_t is = look_at(v, site);
     const uint32_t next = p->next_lanes[piece->lane];
     struct marey__path_key key = {.name = MAREY__NO_NAME,
@@ -319,12 +334,25 @@ static bool pass_out(void *ctx, struct marey__lane_stack *stack, size_t depth, u
                                stack->open[depth + 1].start_ns + shared_ns);
 }
 
+static bool pass_record(void *ctx, struct marey__lane_stack *stack, const struct marey_batch *batch,
+                        const uint64_t *words, uint64_t ns)
+{
+    struct visit *v = ctx;
+    const uint32_t lane = batch->lane->lane;
+    if (marey_record_type_of(words[0]) != MAREY_RECORD_PHASE)
+        return true;
+    const bool is_done =
+        go_on_to(v, stack, lane, top_of(stack), stack->n_open - (stack->n_open != 0), ns);
+    v->lanes[lane].phase = marey_record_site(words[1]);
+    return is_done;
+}
+
 MAREY__ORDER_RUNS(stretch_is_before, struct marey__path_stretch, MAREY__UP(lane) MAREY__UP(begin_ns))
 
 static marey_status divide_once(struct visit *v)
 {
     static const struct marey__lane_visitor visitor = {
-        .begin = pass_begin, .end = pass_end, .take_out = pass_out};
+        .begin = pass_begin, .end = pass_end, .take_out = pass_out, .record = pass_record};
     struct marey__path_process *p = v->p;
     struct marey__range_walk walk = {
         .recording = p->recording, .process = p->set.process, .visitor = &visitor, .ctx = v};

@@ -149,27 +149,25 @@ static void enter_host(struct walker *w, uint32_t lane)
 
 /* ---- on a thread ---- */
 
-/* How many waits, or busy times, of the thread and those before it in the list begin before `ns`. */
-static size_t waits_before(const struct marey__path_process *p, uint32_t thread, uint64_t ns)
+/* How many times of the thread, and of threads before it, begin before `ns`. */
+static size_t times_before(const struct marey__path_times *times, uint32_t thread, uint64_t ns)
 {
     size_t n;
-    MAREY__BISECT(n, 0, p->n_waits,
-                  p->waits[n].thread < thread ||
-                      (p->waits[n].thread == thread && p->waits[n].begin_ns < ns));
+    MAREY__BISECT(n, 0, times->n,
+                  times->list[n].thread < thread ||
+                      (times->list[n].thread == thread && times->list[n].begin_ns < ns));
     return n;
 }
 
-static size_t busy_before(const struct marey__path_process *p, uint32_t thread, uint64_t ns)
+/* The latest of these, if it is of the thread; NULL: none. */
+static const struct marey__path_time *latest_of(const struct marey__path_times *times, size_t n,
+                                                uint32_t thread)
 {
-    size_t n;
-    MAREY__BISECT(n, 0, p->n_busy,
-                  p->busy[n].thread < thread ||
-                      (p->busy[n].thread == thread && p->busy[n].begin_ns < ns));
-    return n;
+    return n != 0 && times->list[n - 1].thread == thread ? &times->list[n - 1] : NULL;
 }
 
 /* The work that ended last within a call that waited, and was launched before it; MAREY__NO_INDEX: none. */
-static uint32_t find_awaited(const struct graph *g, const struct marey__path_wait *wait,
+static uint32_t find_awaited(const struct graph *g, const struct marey__path_time *wait,
                              uint64_t at_ns)
 {
     const struct marey__work_set *set = &g->p->set;
@@ -186,7 +184,7 @@ static uint32_t find_awaited(const struct graph *g, const struct marey__path_wai
 }
 
 /* The last launch of another thread during a wait, if that is known to be the reason; MAREY__NO_INDEX: none. */
-static uint32_t find_other(const struct graph *g, const struct marey__path_wait *wait, uint64_t at_ns)
+static uint32_t find_other(const struct graph *g, const struct marey__path_time *wait, uint64_t at_ns)
 {
     const struct marey__path_process *p = g->p;
     size_t n;
@@ -202,7 +200,7 @@ static uint32_t find_other(const struct graph *g, const struct marey__path_wait 
 }
 
 /* Returns false if nothing is known that the thread waited for. */
-static bool follow_wait(struct walker *w, const struct marey__path_wait *wait)
+static bool follow_wait(struct walker *w, const struct marey__path_time *wait)
 {
     const struct marey__path_process *p = w->g->p;
     const uint64_t at_ns = MAREY__MIN(wait->end_ns, w->at_ns);
@@ -222,10 +220,10 @@ static bool follow_wait(struct walker *w, const struct marey__path_wait *wait)
         return false;
     const struct marey__launch_call *launch = &p->set.launches[found];
     const uint32_t thread = p->first_lanes[launch->lane];
-    const size_t n = busy_before(p, thread, at_ns);
-    const bool is_busy = n != 0 && p->busy[n - 1].thread == thread;
-    add_stretch(w, MAREY__MAX(launch->end_ns,
-                              is_busy ? MAREY__MIN(p->busy[n - 1].end_ns, at_ns) : launch->end_ns));
+    const struct marey__path_time *busy =
+        latest_of(&p->busy, times_before(&p->busy, thread, at_ns), thread);
+    const uint64_t busy_ns = busy != NULL ? MAREY__MIN(busy->end_ns, at_ns) : 0;
+    add_stretch(w, MAREY__MAX(launch->end_ns, busy_ns));
     enter_host(w, launch->lane);
     return true;
 }
@@ -237,8 +235,9 @@ static bool waited_for_main(const struct walker *w, uint64_t since_ns, uint64_t 
     since_ns = MAREY__MAX(since_ns, w->step->begin_ns);
     if (p->main_lane == MAREY__NO_INDEX || until_ns < since_ns + MAREY__PATH_QUIET_NS)
         return false;
-    const size_t n = waits_before(p, p->main_lane, since_ns + 1);
-    return n == 0 || p->waits[n - 1].thread != p->main_lane || p->waits[n - 1].end_ns < until_ns;
+    const struct marey__path_time *wait =
+        latest_of(&p->waits, times_before(&p->waits, p->main_lane, since_ns + 1), p->main_lane);
+    return wait == NULL || wait->end_ns < until_ns;
 }
 
 /* Time of a thread, back to whatever it waited for. */
@@ -247,23 +246,23 @@ static void walk_host(struct walker *w)
     const struct marey__path_process *p = w->g->p;
     const uint32_t thread = p->first_lanes[w->lane];
     const uint64_t begin_ns = w->step->begin_ns;
-    size_t x = waits_before(p, thread, w->at_ns), b = busy_before(p, thread, w->at_ns);
+    size_t n_waits = times_before(&p->waits, thread, w->at_ns);
+    size_t n_busy = times_before(&p->busy, thread, w->at_ns);
     for (;;) {
-        const bool has_wait = x > 0 && p->waits[x - 1].thread == thread;
-        const bool has_busy = b > 0 && p->busy[b - 1].thread == thread;
-        const uint64_t wait_ns = has_wait ? p->waits[x - 1].end_ns : 0;
-        const uint64_t busy_ns = has_busy ? p->busy[b - 1].begin_ns : 0;
+        const struct marey__path_time *wait = latest_of(&p->waits, n_waits, thread),
+                                      *busy = latest_of(&p->busy, n_busy, thread);
+        const uint64_t wait_ns = wait != NULL ? wait->end_ns : 0;
+        const uint64_t busy_ns = busy != NULL ? busy->begin_ns : 0;
         if (wait_ns <= begin_ns && busy_ns <= begin_ns)
             break;
         if (wait_ns > begin_ns && wait_ns >= busy_ns) {
-            if (follow_wait(w, &p->waits[x - 1]))
+            if (follow_wait(w, wait))
                 return;
-            x--;
+            n_waits--;
             continue;
         }
-        b--;
-        const bool has_more = b > 0 && p->busy[b - 1].thread == thread;
-        if (waited_for_main(w, has_more ? p->busy[b - 1].end_ns : 0, busy_ns)) {
+        const struct marey__path_time *before = latest_of(&p->busy, --n_busy, thread);
+        if (waited_for_main(w, before != NULL ? before->end_ns : 0, busy_ns)) {
             add_stretch(w, busy_ns);
             enter_host(w, p->main_lane);
             return;
