@@ -66,7 +66,7 @@ def test_formats_have_the_same_rows(marey: Any) -> None:
     assert [(row["name"], int(row["ns"])) for row in rows] == [(row["name"], row["ns"]) for row in answer["parts"]]
     text = marey("report", trace, "--path").stdout
     assert text.startswith("The critical path of a step (9.29 ms): copy 0.41 %, host ")
-    assert "note: excluded, without GPU tracing or a launch: 1 of 2 steps" in text
+    assert "note: steps without GPU tracing or a launch, excluded: 1" in text
     assert "| name |" in marey("report", trace, "--path", "--markdown", "--table", "parts").stdout
 
 

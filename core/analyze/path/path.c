@@ -1,4 +1,6 @@
 /* The report of the critical path: reads processes in parallel, merges their segments by name, fills the tables. */
+#include <inttypes.h>
+
 #include "analyze/path/internal.h"
 #include "present/draw/internal.h"
 
@@ -70,7 +72,7 @@ static bool find_lanes(struct marey__path_process *p)
                                  (uint64_t)lane->kind};
         const size_t n_before = n;
         const uint32_t number = MAREY__MAP_NUMBER(&by_key, list, n, cap, key);
-        if (number == 0)
+        if (number == 0 || list == NULL)
             return false;
         struct identity *identity = &list[number - 1];
         if (n != n_before)
@@ -328,39 +330,31 @@ static void put_steps(const struct marey__path_process *p, marey_table *into)
 
 static void put_notes(const struct path *path, bool wants_steps, marey_table *into)
 {
+    enum { UNTRACED, WINDOWS, UNLINKED, INFERRED, LOST, N };
+    static const char *const texts[N] = {
+        [UNTRACED] = "steps without GPU tracing or a launch, excluded",
+        [WINDOWS] = "processes without steps, excluded",
+        [UNLINKED] =
+            "GPU activity with an unknown launch, before which the path may be unexplained",
+        [INFERRED] =
+            "waits of a stream for another one, inferred from times as event waits are unknown",
+        [LOST] = "lost events, where the path may be wrong",
+    };
+    uint64_t counts[N] = {0};
     bool is_on_gpu = false;
-    uint64_t n_untraced = 0, n_inferred = 0, n_unlinked = 0, n_windows = 0, n_lost = 0;
     for (size_t i = 0; i < path->n_processes; i++) {
         const struct marey__path_process *p = &path->processes[i];
-        n_windows += wants_steps && p->is_window;
+        counts[WINDOWS] += wants_steps && p->is_window;
+        counts[UNTRACED] += p->n_untraced;
+        counts[INFERRED] += p->n_inferred;
+        counts[LOST] += p->set.process != NULL ? p->set.process->lost_events : 0;
         is_on_gpu |= marey__path_is_on_gpu(&p->set);
-        n_untraced += p->n_untraced;
-        n_inferred += p->n_inferred;
-        n_lost += p->set.process != NULL ? p->set.process->lost_events : 0;
-        for (size_t d = 0; marey__path_is_on_gpu(&p->set) && d < p->set.n_devices; d++)
-            n_unlinked += p->set.devices[d].n_unlinked;
+        for (size_t d = 0; d < p->set.n_devices; d++)
+            counts[UNLINKED] += p->set.devices[d].device >= 0 ? p->set.devices[d].n_unlinked : 0;
     }
-    if (n_untraced != 0)
-        marey__put_note(into, "excluded, without GPU tracing or a launch: %llu of %llu steps",
-                        (unsigned long long)n_untraced,
-                        (unsigned long long)(n_untraced + path->sum.number));
-    if (n_windows != 0)
-        marey__put_note(into, "excluded, without steps: %llu of %zu processes",
-                        (unsigned long long)n_windows, path->n_processes);
-    if (n_unlinked != 0)
-        marey__put_note(into,
-                        "the launches of %llu pieces of GPU activity are unknown; before these the "
-                        "path may be unexplained",
-                        (unsigned long long)n_unlinked);
-    if (n_inferred != 0)
-        marey__put_note(
-            into,
-            "%llu times a stream seems to have waited for another one: this follows from "
-            "their times, not from recorded event waits",
-            (unsigned long long)n_inferred);
-    if (n_lost != 0)
-        marey__put_note(into, "%llu events were lost: where they are missing, the path may be wrong",
-                        (unsigned long long)n_lost);
+    for (size_t i = 0; i < N; i++)
+        if (counts[i] != 0)
+            marey__put_note(into, "%s: %" PRIu64, texts[i], counts[i]);
     if (is_on_gpu && path->sum.ns[MAREY__PATH_DEVICE] == 0)
         marey__put_note(into,
                         "no thread on the path waits for a GPU, so GPU activity is not on it");

@@ -255,7 +255,7 @@ static void walk_host(struct walker *w)
         const uint64_t busy_ns = busy != NULL ? busy->begin_ns : 0;
         if (wait_ns <= begin_ns && busy_ns <= begin_ns)
             break;
-        if (wait_ns > begin_ns && wait_ns >= busy_ns) {
+        if (wait != NULL && wait_ns > begin_ns && wait_ns >= busy_ns) {
             if (follow_wait(w, wait))
                 return;
             n_waits--;
