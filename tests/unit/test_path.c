@@ -479,6 +479,32 @@ static void a_backward_call_waits_for_the_thread_that_runs_it(void **state)
     assert_non_null(strstr(table_cell(table_of(f, "notes"), 0, "text").as.text, "no thread"));
 }
 
+static void a_wait_is_not_for_what_is_launched_later(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 70 };
+    begin_step(f, 0);
+    put_launch(f, 10, 15, 1);
+    put_range(f, 30, 60100, SYNC);
+    end_step(f, 60110, 0);
+    put_lane(f, MAIN);
+    for (uint64_t i = 0; i < N; i++)
+        put_launch(f, 31 + 10 * i, 35 + 10 * i, 2 + i);
+    put_lane(f, WORKER);
+    put_work(f, GEMM, 20, 59990, 1);
+    put_lane(f, STREAM_7);
+    for (uint64_t i = 0; i < N; i++)
+        put_work(f, NCCL, 59991 + i, 59992 + i, 2 + i);
+    put_lane(f, STREAM_20);
+    find(f, 60110);
+    expect(f, "compute", "sgemm", 59970);
+    expect(f, "launch latency", "sgemm", 5);
+    expect(f, "wake-up", "cudaStreamSynchronize", 110);
+    expect(f, "runtime call", "cudaLaunchKernel", 5);
+    expect(f, "other host", "(no range)", 10 + 10);
+    expect_nothing_else(f);
+}
+
 /* As in recordings of marey run: phases instead of ranges, and of another thread only its calls. */
 static void phases_name_what_has_no_range(void **state)
 {
@@ -752,6 +778,7 @@ int main(void)
         TEST(a_step_may_begin_within_a_kernel),
         TEST(a_step_may_end_within_a_wait),
         TEST(a_backward_call_waits_for_the_thread_that_runs_it),
+        TEST(a_wait_is_not_for_what_is_launched_later),
         TEST(phases_name_what_has_no_range),
         TEST(a_quiet_thread_need_not_wait),
         TEST(without_steps_the_traced_time_ends_with_the_last_work),

@@ -11,7 +11,7 @@
  */
 #include "analyze/path/internal.h"
 
-enum { MAX_SCAN = 64 };
+enum { MAX_SCAN = 1024 };
 
 /* The end of a piece of work, or of a launch. */
 struct arrival {
