@@ -122,6 +122,7 @@ def put_against_peer(results: Results, rounds: Rounds) -> None:
 def put_path(results: Results, plain: Path, n_rounds: int) -> None:
     recording, bar = plain.with_suffix(".marey"), 2
     n_events = plain.read_bytes().count(b'"ph": "X"')
+    shutil.rmtree(recording, ignore_errors=True)
     words = [str(BUILD / "cli" / "marey"), "import", str(plain), "-o", str(recording)]
     subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
     runs = [Run(recording, "report", "--path") for _ in range(n_rounds)]
