@@ -23,6 +23,7 @@ enum {
     GEMM,
     NCCL,
     MEMCPY,
+    UPLOAD,
     N_SITES,
 };
 enum { MAIN = 0, WORKER, STREAM_7, STREAM_20, N_LANES };
@@ -39,6 +40,7 @@ static const char *const sites[N_SITES][2] = {
     [GEMM] = {"sgemm", "kernel"},
     [NCCL] = {"ncclDevKernel_AllReduce_Sum_f32", "kernel"},
     [MEMCPY] = {"Memcpy DtoH", "gpu_memcpy"},
+    [UPLOAD] = {"Memcpy HtoD (Pinned -> Device)", "gpu_memcpy"},
 };
 
 struct fixture {
@@ -107,7 +109,7 @@ static void put_launch(struct fixture *f, uint64_t begin, uint64_t end, uint64_t
 static void put_work(struct fixture *f, uint32_t site, uint64_t begin, uint64_t end,
                      uint64_t correlation)
 {
-    log_work(&f->log, begin, site, site == MEMCPY ? MAREY_WORK_COPY : MAREY_WORK_KERNEL,
+    log_work(&f->log, begin, site, site >= MEMCPY ? MAREY_WORK_COPY : MAREY_WORK_KERNEL,
              end - begin, correlation, 0);
 }
 
@@ -316,6 +318,22 @@ static void exposed_copies_are_on_the_path(void **state)
     expect(f, "wake-up", "cudaStreamSynchronize", 5);
     expect(f, "runtime call", "cudaMemcpyAsync", 5);
     expect(f, "other host", "(no range)", 10 + 5);
+    expect_nothing_else(f);
+}
+
+/* It is over before its call returns, which would have returned anyway. */
+static void an_asynchronous_upload_is_not_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    begin_step(f, 0);
+    put_call(f, COPY_CALL, 10, 100, 1);
+    end_step(f, 120, 0);
+    put_lane(f, MAIN);
+    put_work(f, UPLOAD, 20, 30, 1);
+    put_lane(f, STREAM_7);
+    find(f, 120);
+    expect(f, "runtime call", "cudaMemcpyAsync", 90);
+    expect(f, "other host", "(no range)", 30);
     expect_nothing_else(f);
 }
 
@@ -683,7 +701,7 @@ static void random_graphs_add_up(void **state)
             uint64_t ns = 0;
             for (unsigned i = 0; i < 30; i++) {
                 ns += random_below(&seed, 12000);
-                put_work(f, GEMM + (uint32_t)random_below(&seed, 3), ns,
+                put_work(f, GEMM + (uint32_t)random_below(&seed, 4), ns,
                          ns + random_below(&seed, 15000), random_below(&seed, 40));
             }
             put_lane(f, stream);
@@ -771,6 +789,7 @@ int main(void)
         TEST(a_wait_in_the_middle_joins_host_and_device),
         TEST(of_overlapping_streams_the_last_to_end_counts),
         TEST(exposed_copies_are_on_the_path),
+        TEST(an_asynchronous_upload_is_not_waited_for),
         TEST(work_may_begin_before_its_call_returns),
         TEST(what_the_host_does_in_a_gap_has_its_names),
         TEST(time_before_an_unknown_launch_is_unexplained),

@@ -181,6 +181,16 @@ struct queue {
     uint32_t ahead; /* MAREY__LAUNCH_QUEUE before that, once there are so many */
 };
 
+/* Whether its call waits for a copy: not if asynchronous, except for one to the host, which must be there on return. */
+static bool is_blocking_copy(const struct marey__work_set *set, const struct marey__work *work,
+                             const struct marey__launch_call *call)
+{
+    return work->kind == MAREY_WORK_COPY && call->begin_ns <= work->begin_ns &&
+           work->end_ns <= call->end_ns &&
+           (strstr(marey__work_site(set, work->site)->name, "DtoH") != NULL ||
+            strstr(marey__work_site(set, call->site)->name, "Async") == NULL);
+}
+
 /* Launch calls that waited: for their own copy, which ended within the call, or for a place in a full launch queue. */
 static bool add_calls(struct marey__path_process *p, const struct marey__device_work *device)
 {
@@ -202,12 +212,10 @@ static bool add_calls(struct marey__path_process *p, const struct marey__device_
         if (work->launch == MAREY__NO_INDEX)
             continue;
         const struct marey__launch_call *call = &p->set.launches[work->launch];
-        const bool is_copied = work->kind == MAREY_WORK_COPY && call->begin_ns <= work->begin_ns &&
-                               work->end_ns <= call->end_ns;
         const bool is_full = queue->n > MAREY__LAUNCH_QUEUE &&
                              call->end_ns - call->begin_ns > MAREY__LAUNCH_LATENCY_NS &&
                              device->work[queue->ahead].begin_ns > call->begin_ns;
-        if ((is_copied || is_full) && !add_call(p, call))
+        if ((is_full || is_blocking_copy(&p->set, work, call)) && !add_call(p, call))
             return false;
     }
     return true;
