@@ -101,7 +101,7 @@ struct marey_report {
 /* One in each folder, listed in registry.c. */
 extern const struct marey__analysis marey__analysis_ranges, marey__analysis_breakdown,
     marey__analysis_gpu, marey__analysis_epochs, marey__analysis_energy, marey__analysis_memory,
-    marey__analysis_calls, marey__analysis_samples, marey__analysis_operators,
+    marey__analysis_calls, marey__analysis_samples, marey__analysis_operators, marey__analysis_path,
     marey__analysis_scale, marey__analysis_compare, marey__analysis_diff, marey__analysis_diagnosis;
 /* registry.c. Both return NULL for an unknown name, or past the last. */
 const struct marey__analysis *marey__analysis_find(const char *name);
