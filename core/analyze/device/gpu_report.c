@@ -190,7 +190,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 
 /* ---- registry entry ---- */
 
-static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
+bool marey__gpu_is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
     (void)ranges;
     for (size_t r = 0; r < n; r++)
@@ -236,7 +236,7 @@ const struct marey__analysis marey__analysis_gpu = {
     .destroy = marey__free,
     .text = marey__gpu_text,
     .sorts_csv = true,
-    .is_there = is_there,
+    .is_there = marey__gpu_is_there,
     .page = page_tables,
     .page_setting = "filter",
     .page_key = "gpu",

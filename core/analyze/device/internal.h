@@ -293,6 +293,9 @@ MAREY_WARN_UNUSED marey_status marey__work_host_read(struct marey__work_set *set
                                                      const struct marey__work_options *options,
                                                      struct marey__classifier *classifier);
 
+/* gpu_report.c: whether a program has GPU streams, for the registry. */
+bool marey__gpu_is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges);
+
 /* ---- sweep.c: atoms ---- */
 
 /* Half open. Intervals of zero length are ignored. */

@@ -452,16 +452,6 @@ static marey_status put_text(struct marey__report_writer *writer)
 
 /* ---- registry entry ---- */
 
-static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
-{
-    (void)ranges;
-    for (size_t r = 0; r < n; r++)
-        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
-            if (marey__has_streams(recordings[r], p))
-                return true;
-    return false;
-}
-
 const struct marey__analysis marey__analysis_path = {
     .about =
         {.name = "path",
@@ -475,5 +465,5 @@ const struct marey__analysis marey__analysis_path = {
     .make = make,
     .text = put_text,
     .visits_again = true,
-    .is_there = is_there,
+    .is_there = marey__gpu_is_there,
 };
