@@ -401,7 +401,7 @@ struct marey__cause {
 
 struct marey__finding {
     struct marey__cause statement; /* the finding itself */
-    bool is_risk;
+    bool is_risk, is_severe; /* a severe risk comes before findings of time, another one after them */
     bool is_experimental; /* left out, unless asked for */
     char detail[MAREY__FINDING_TEXT];
     double at_most, gain_low, gain_high; /* factors; 0: a risk */
