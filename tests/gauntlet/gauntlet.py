@@ -31,7 +31,7 @@ C_FUNCTION = re.compile(r"\w[\w *]*?(\w+)\(")
 TIME = re.compile(r"([\d.]+) ms/\w+")
 LIMIT_S = 300
 EXPERIMENTAL = {"exposed-communication"}
-WITHOUT_PLACE = {"cpu-oversubscribed", "memory-leak"}  # risks that name no function
+WITHOUT_PLACE = {"cpu-oversubscribed", "memory-leak", "memory-near-limit"}  # risks that name no function
 
 Program = Union[Slow, Healthy]
 

@@ -86,6 +86,20 @@ static bool take_collection(struct marey__trainer *t, const char *text, size_t l
                        (struct marey__fact_pause){ns - (uint64_t)pause_ns, ns, (uint32_t)generation});
 }
 
+static bool take_allocator(struct marey__trainer *t, const char *text, size_t len, uint64_t ns)
+{
+    char json[1024] = "";
+    memcpy(json, text, MAREY__MIN(len, sizeof json - 1));
+    return MAREY__PUSH(
+        t->allocators, t->n_allocators, t->allocators_cap,
+        (struct marey__fact_allocator){.ns = ns,
+                                       .device = marey__fact_number(json, "device"),
+                                       .reserved = marey__fact_number(json, "reserved"),
+                                       .total = marey__fact_number(json, "total"),
+                                       .retries = marey__fact_number(json, "retries"),
+                                       .ooms = marey__fact_number(json, "ooms")});
+}
+
 static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
 {
     enum { TEXT = 4 };
@@ -96,10 +110,11 @@ static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
     const char *const name = marey_recording_site(t->recording, t->info->index, site)->name,
                       *const text = (const char *)&words[2];
     /* The first DataLoader counts: programs construct that of training first. */
-    return strcmp(name, "DataLoader") == 0      ? take_text(&t->loader, text, len)
-           : strcmp(name, "torch.compile") == 0 ? take_text(&t->compiled, text, len)
-           : strcmp(name, "gc") == 0            ? take_collection(t, text, len, ns)
-                                                : true;
+    return strcmp(name, "DataLoader") == 0       ? take_text(&t->loader, text, len)
+           : strcmp(name, "torch.compile") == 0  ? take_text(&t->compiled, text, len)
+           : strcmp(name, "gc") == 0             ? take_collection(t, text, len, ns)
+           : strcmp(name, "cuda.allocator") == 0 ? take_allocator(t, text, len, ns)
+                                                 : true;
 }
 
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
@@ -135,8 +150,8 @@ static marey_status read_log(struct marey__trainer *trainer)
 
 static void fini_trainer(struct marey__trainer *trainer)
 {
-    MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->pauses, trainer->host_gaps,
-                    trainer->waits, trainer->loader, trainer->compiled);
+    MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->pauses, trainer->allocators,
+                    trainer->host_gaps, trainer->waits, trainer->loader, trainer->compiled);
 }
 
 static uint32_t target_of(const struct marey__facts *facts, const marey_recording *recording,

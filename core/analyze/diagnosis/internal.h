@@ -81,6 +81,12 @@ struct marey__fact_pause {
     uint32_t generation;
 };
 
+/* Memory statistics of torch's allocator at a time; below 0: unknown. */
+struct marey__fact_allocator {
+    uint64_t ns;
+    long device, reserved, total, retries, ooms;
+};
+
 struct marey__fact_phase_span {
     uint64_t begin_ns, end_ns;
     enum marey__fact_phase phase;
@@ -99,6 +105,8 @@ struct marey__trainer {
     size_t n_phases, phases_cap, at_phase, at_step;
     struct marey__fact_pause *pauses;
     size_t n_pauses, pauses_cap;
+    struct marey__fact_allocator *allocators;
+    size_t n_allocators, allocators_cap;
     /* In traced steps, unions: times in which the host leaves a device idle; waits that do so. */
     struct marey__interval *host_gaps, *waits;
     size_t n_host_gaps, host_gaps_cap, at_host_gap, n_waits, waits_cap, at_wait;
@@ -226,6 +234,11 @@ struct marey__facts {
         uint64_t n_main, main_ns,
             io_ns; /* io: waits for files, outside of phases with a finding of their own */
         uint64_t io_lines_ns; /* of all samples at lines that surely wait for files in some of them */
+        struct marey__fact_memory {
+            double peak, limit; /* bytes, where they are closest; 0: unknown */
+            bool is_group;      /* the limit is that of a cgroup */
+            uint64_t peak_ns;
+        } memory;
         uint32_t io_wait;     /* the most frequent one, a code */
         struct marey__fact_place io_place;
     } system;
@@ -466,7 +479,7 @@ marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find
     marey__find_gil_contention, marey__find_startup_dominates, marey__find_gc_pauses,
     marey__find_hot_function, marey__find_lock_contention, marey__find_io_bound,
     marey__find_cpu_oversubscribed, marey__find_straggler, marey__find_exposed_communication,
-    marey__find_memory_leak;
+    marey__find_memory_leak, marey__find_memory_near_limit;
 
 extern const char marey__gc_action[];
 
