@@ -462,6 +462,7 @@ marey_status marey__facts_read(struct marey__facts *facts, const struct marey__r
         MAREY_TRY(read_samples(facts));
         MAREY_TRY(marey__facts_read_system(facts));
     }
+    MAREY_TRY(marey__facts_read_gpus(facts, request));
     marey__facts_measure_cost(facts);
     return MAREY_OK;
 }
@@ -470,8 +471,10 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->device.steps, facts->buckets, facts->rank_buckets,
-                    facts->slow_samples, facts->stack_flags);
+    for (size_t i = 0; i < facts->n_gpus; i++)
+        marey__free(facts->gpus[i].clocks);
+    MAREY__FREE_ALL(facts->trainers, facts->gpus, facts->device.steps, facts->buckets,
+                    facts->rank_buckets, facts->slow_samples, facts->stack_flags);
     marey__key_map_fini(&facts->buckets_by_key);
     marey__key_map_fini(&facts->rank_buckets_by_key);
     if (facts->has_samples)

@@ -7,6 +7,7 @@
  *                 ── facts.c, facts_cost.c, facts_system.c ── warm-up, medians; cost of recording; contention
  *                 ── facts_slow.c ── outlier steps, and what they do that others do not; garbage collections
  *                 ── facts_place.c, facts_native.c ── the line of the user's code that a set of samples is in
+ *                 ── facts_gpu.c ── clocks of GPUs, and why they are reduced
  *                 ── startup.c ── what a program does before its steps count
  *                 ── finding_*.c ── one rule each: when it fires, what it claims; evidence.c: when it was seen
  *                 ── diagnosis.c ── sorts and limits them; the verdict; tables ── diagnosis_*.c: text, JSON, Markdown
@@ -197,6 +198,17 @@ struct marey__fact_place {
 
 enum { MAREY__RESIDENT_PARTS = 8 };
 
+/* A GPU that trainers may use. */
+struct marey__fact_gpu {
+    const char *name, *device, *host; /* "GPU 0 throttle reasons", "UUID|..." */
+    double mhz, highest_mhz;          /* of the SM clock: last, highest; 0: unknown */
+    struct marey__fact_clock {
+        double mhz;
+        uint64_t reasons; /* why clocks are reduced, in NVML's bits */
+    } * clocks;           /* in steps that count */
+    size_t n_clocks, clocks_cap;
+};
+
 struct marey__facts {
     struct marey__samples_set set;
     bool has_samples, has_device;
@@ -242,6 +254,8 @@ struct marey__facts {
         uint32_t io_wait;     /* the most frequent one, a code */
         struct marey__fact_place io_place;
     } system;
+    struct marey__fact_gpu *gpus;
+    size_t n_gpus, gpus_cap;
     const char *detected_by; /* NULL: no steps */
     struct marey_cost cost;
     bool is_cost_measured;
@@ -462,6 +476,10 @@ void marey__native_append_hottest(const struct marey__facts *facts, char *text, 
 double marey__native_share(const struct marey__native *native, uint64_t part_ns,
                            struct marey__finding *out);
 
+/* facts_gpu.c: after the steps are judged. */
+MAREY_WARN_UNUSED marey_status marey__facts_read_gpus(struct marey__facts *facts,
+                                                      const struct marey__request *request);
+
 struct marey__diagnosis {
     struct marey__facts facts;
     struct marey__finding findings[MAREY__MAX_FINDINGS];
@@ -479,7 +497,7 @@ marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find
     marey__find_gil_contention, marey__find_startup_dominates, marey__find_gc_pauses,
     marey__find_hot_function, marey__find_lock_contention, marey__find_io_bound,
     marey__find_cpu_oversubscribed, marey__find_straggler, marey__find_exposed_communication,
-    marey__find_memory_leak, marey__find_memory_near_limit;
+    marey__find_memory_leak, marey__find_memory_near_limit, marey__find_throttled;
 
 extern const char marey__gc_action[];
 
