@@ -251,7 +251,7 @@ struct marey__facts {
             bool is_group;      /* the limit is that of a cgroup */
             uint64_t peak_ns;
         } memory;
-        uint32_t io_wait;     /* the most frequent one, a code */
+        uint32_t io_wait; /* the most frequent one, a code */
         struct marey__fact_place io_place;
     } system;
     struct marey__fact_gpu *gpus;
@@ -429,7 +429,7 @@ struct marey__cause {
 struct marey__finding {
     struct marey__cause statement; /* the finding itself */
     bool is_risk, is_severe; /* a severe risk comes before findings of time, another one after them */
-    bool is_experimental; /* left out, unless asked for */
+    bool is_experimental;    /* left out, unless asked for */
     char detail[MAREY__FINDING_TEXT];
     double at_most, gain_low, gain_high; /* factors; 0: a risk */
     double confidence;

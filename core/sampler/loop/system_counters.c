@@ -31,9 +31,9 @@ struct marey__system_counters {
     size_t n_processes, processes_cap;
     struct marey__key_map process_map;
     uint64_t due_ns, last_ns, limits_ns, throttled_us, io_stall_us;
-    double cores;    /* that may be used */
-    double quota;    /* of the cgroup, in cores; 0: none */
-    char group[512]; /* the folder of the cgroup with CPU limits; "" */
+    double cores;                      /* that may be used */
+    double quota;                      /* of the cgroup, in cores; 0: none */
+    char group[512];                   /* the folder of the cgroup with CPU limits; "" */
     double group_bytes, machine_bytes; /* of memory; 0: no limit */
     char memory_group[512];
 };
