@@ -144,6 +144,31 @@ def test_memory_near_the_limit_of_a_cgroup(tmp_path):
     assert "of the cgroup's" in finding["claim"] and "(in step 1" in finding["claim"]
 
 
+FORKS = """
+import os, time, marey
+
+kept = [b"x" * 1_000_000 for _ in range(200)]
+children = []
+for _ in range(3):
+    children.append(os.fork())
+    if children[-1] == 0:
+        time.sleep(3)
+        os._exit(0)
+for _ in range(15):
+    with marey.step():
+        time.sleep(0.1)
+for child in children:
+    os.waitpid(child, 0)
+"""
+
+
+def test_pages_that_forked_processes_share_count_once(tmp_path):
+    with cgroup(400 * MB) as group:  # resident, the processes have 800 MB
+        join = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
+        diagnosis = diagnose(tmp_path, FORKS, before=join)
+    assert found(diagnosis, "memory-near-limit") is None
+
+
 def fake_group(folder: Path, limit: int, anonymous: int) -> str:
     """What a cgroup's folder has, without the right to make one."""
     root = folder / "cgroup"
