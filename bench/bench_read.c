@@ -126,11 +126,11 @@ static struct outcome run_once(job *run, const char *path, const char *to, bool 
     close(ends[1]);
     struct rusage usage;
     int status = 0;
-    const bool told = read(ends[0], &out.seconds, sizeof out.seconds) == sizeof out.seconds;
+    const bool is_read = read(ends[0], &out.seconds, sizeof out.seconds) == sizeof out.seconds;
     close(ends[0]);
     while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
         ;
-    if (!told || status != 0)
+    if (!is_read || status != 0)
         bench_die("a job did not end well", MAREY_OK);
     out.rss_mb = (double)usage.ru_maxrss / 1024;
     out.cpu_seconds = in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);

@@ -65,7 +65,7 @@ static const struct marey_column value_columns[] = {
     COLUMN("source", NULL, TEXT, NONE),
 };
 
-/* What was kept of it. */
+/* The kept form of the value. */
 static const char *kept_of(const struct marey_dumped_value *value)
 {
     if (value->missing != NULL)

@@ -30,7 +30,7 @@ static struct {
     struct mpi_group *world; /* cached, because most calls use it. Release; loaded with acquire */
 } groups = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const struct mpi_group nobody = {.rank = -1, .self_world = -1};
+static const struct mpi_group no_group = {.rank = -1, .self_world = -1};
 
 static struct mpi_group **bucket_of(MPI_Comm comm)
 {
@@ -216,29 +216,29 @@ static struct mpi_group *get(MPI_Comm comm, const char *maker)
     return meet(comm, comm == mpi_dialect.self ? "MPI_COMM_SELF" : maker);
 }
 
-static const struct mpi_group *get_or_null(MPI_Comm comm, const char *maker)
+static const struct mpi_group *get_or_no_group(MPI_Comm comm, const char *maker)
 {
     pthread_mutex_lock(&groups.lock);
     const struct mpi_group *group = get(comm, maker);
     pthread_mutex_unlock(&groups.lock);
-    return group != NULL ? group : &nobody;
+    return group != NULL ? group : &no_group;
 }
 
 const struct mpi_group *mpi_group_get(MPI_Comm comm)
 {
     if (!mpi_is_up())
-        return &nobody;
+        return &no_group;
     comm = mpi_word(comm);
     const struct mpi_group *world = __atomic_load_n(&groups.world, __ATOMIC_ACQUIRE);
     if (MAREY_LIKELY(world != NULL && comm == mpi_dialect.world))
         return world;
-    return comm == mpi_dialect.comm_null ? &nobody : get_or_null(comm, "communicator");
+    return comm == mpi_dialect.comm_null ? &no_group : get_or_no_group(comm, "communicator");
 }
 
 void mpi_group_made(MPI_Comm comm, const char *maker)
 {
     if (mpi_is_up() && comm != mpi_dialect.comm_null)
-        get_or_null(comm, maker);
+        get_or_no_group(comm, maker);
 }
 
 /* ---- changes ---- */

@@ -122,9 +122,9 @@ struct inject_schema {
 };
 
 /* Stores a schema or enumeration under `id`; 0: under its own number, or a new one. Returns the number. */
-uint64_t inject_schema_add(const struct inject_domain *domain, const struct nvtx_schema *told,
+uint64_t inject_schema_add(const struct inject_domain *domain, const struct nvtx_schema *given,
                            uint64_t id);
-uint64_t inject_enum_add(const struct inject_domain *domain, const struct nvtx_enum *told,
+uint64_t inject_enum_add(const struct inject_domain *domain, const struct nvtx_enum *given,
                          uint64_t id);
 /* NULL if it is not registered. Lock-free. */
 const struct inject_schema *inject_schema_find(const struct inject_domain *domain, uint64_t id);

@@ -72,44 +72,45 @@ static uint64_t add(struct inject_schema *schema, uint64_t id)
     return id;
 }
 
-uint64_t inject_schema_add(const struct inject_domain *domain, const struct nvtx_schema *told,
+uint64_t inject_schema_add(const struct inject_domain *domain, const struct nvtx_schema *given,
                            uint64_t id)
 {
-    if (told == NULL || (told->fields & NVTX_SCHEMA_HAS_ENTRIES) != NVTX_SCHEMA_HAS_ENTRIES ||
-        told->entries == NULL)
+    if (given == NULL || (given->fields & NVTX_SCHEMA_HAS_ENTRIES) != NVTX_SCHEMA_HAS_ENTRIES ||
+        given->entries == NULL)
         return id;
-    if (id == 0 && (told->fields & NVTX_SCHEMA_HAS_ID) != 0)
-        id = told->id;
-    struct inject_schema *const schema = create(domain, told->n_entries);
+    if (id == 0 && (given->fields & NVTX_SCHEMA_HAS_ID) != 0)
+        id = given->id;
+    struct inject_schema *const schema = create(domain, given->n_entries);
     if (schema != NULL) {
-        schema->name = told->fields & NVTX_SCHEMA_HAS_NAME ? copy_name(told->name) : NULL;
-        schema->bytes = told->fields & NVTX_SCHEMA_HAS_BYTES ? told->bytes : 0;
-        schema->alignment = told->fields & NVTX_SCHEMA_HAS_ALIGNMENT ? told->alignment : 0;
+        schema->name = given->fields & NVTX_SCHEMA_HAS_NAME ? copy_name(given->name) : NULL;
+        schema->bytes = given->fields & NVTX_SCHEMA_HAS_BYTES ? given->bytes : 0;
+        schema->alignment = given->fields & NVTX_SCHEMA_HAS_ALIGNMENT ? given->alignment : 0;
     }
     for (size_t i = 0; schema != NULL && i < schema->n_entries; i++) {
-        const struct nvtx_schema_entry *const from = &told->entries[i];
+        const struct nvtx_schema_entry *const from = &given->entries[i];
         schema->entries[i] = (struct inject_schema_entry){from->flags, from->type, from->detail,
                                                           from->offset, copy_name(from->name)};
     }
     return add(schema, id);
 }
 
-uint64_t inject_enum_add(const struct inject_domain *domain, const struct nvtx_enum *told, uint64_t id)
+uint64_t inject_enum_add(const struct inject_domain *domain, const struct nvtx_enum *given,
+                         uint64_t id)
 {
-    if (told == NULL || (told->fields & NVTX_ENUM_HAS_ENTRIES) != NVTX_ENUM_HAS_ENTRIES ||
-        told->entries == NULL)
+    if (given == NULL || (given->fields & NVTX_ENUM_HAS_ENTRIES) != NVTX_ENUM_HAS_ENTRIES ||
+        given->entries == NULL)
         return id;
-    if (id == 0 && (told->fields & NVTX_ENUM_HAS_ID) != 0)
-        id = told->id;
-    struct inject_schema *const schema = create(domain, told->n_entries);
+    if (id == 0 && (given->fields & NVTX_ENUM_HAS_ID) != 0)
+        id = given->id;
+    struct inject_schema *const schema = create(domain, given->n_entries);
     if (schema != NULL) {
         schema->is_enum = true;
-        schema->bytes = (told->fields & NVTX_ENUM_HAS_BYTES) != 0 && told->bytes - 1 < 8
-                            ? told->bytes
+        schema->bytes = (given->fields & NVTX_ENUM_HAS_BYTES) != 0 && given->bytes - 1 < 8
+                            ? given->bytes
                             : sizeof(int);
     }
     for (size_t i = 0; schema != NULL && i < schema->n_entries; i++)
-        schema->entries[i] = (struct inject_schema_entry){.detail = told->entries[i].value,
-                                                          .name = copy_name(told->entries[i].name)};
+        schema->entries[i] = (struct inject_schema_entry){.detail = given->entries[i].value,
+                                                          .name = copy_name(given->entries[i].name)};
     return add(schema, id);
 }

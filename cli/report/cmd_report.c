@@ -131,7 +131,7 @@ static int print_rest(const struct cli_recordings *recordings, FILE *out)
     return CLI_FINE;
 }
 
-/* What the gates judge. */
+/* The diagnosis that the gates check. */
 static marey_status make_diagnosis(const struct cli_recordings *recordings, marey_report **out)
 {
     return marey_report_create("diagnosis", recordings->list, recordings->n, NULL, out);
@@ -237,7 +237,7 @@ static int print_in_python(const struct input *input, FILE *out)
     return cli_python(&words, input->n_files, input->files, out);
 }
 
-/* What the settings of marey.itwinai ask for, besides the report. */
+/* Runs the additional actions that settings of marey.itwinai request. */
 static int run_in_python(int n, char **paths)
 {
     struct cli_words words = {0};

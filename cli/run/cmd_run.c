@@ -295,7 +295,7 @@ static void say_recorded(marey_recording *recording, const char *path, uint64_t 
 }
 
 static void print_result(const struct run_target *target, char *const *program,
-                          const struct run_end *end)
+                         const struct run_end *end)
 {
     marey_recording *recording = NULL;
     if (marey_recording_finalize(target->path) != MAREY_OK ||

@@ -305,10 +305,10 @@ MAREY_PRIVATE_API int marey__thread_create(pthread_t *thread, size_t stack_bytes
 /* Takes tasks until none is left. `may_tell` is true only in the calling thread, for progress output. */
 typedef void marey__worker(void *ctx, bool may_tell);
 /* `n_jobs` 0: one per CPU core. The calling thread works too, and works alone if no thread can be started. */
-MAREY_PRIVATE_API void marey__work_together(marey__worker *work, void *ctx, size_t n_jobs,
-                                            size_t n_tasks);
+MAREY_PRIVATE_API void marey__run_parallel(marey__worker *work, void *ctx, size_t n_jobs,
+                                           size_t n_tasks);
 /* The maximum number of threads used, including the calling one. */
-MAREY_PRIVATE_API size_t marey__work_crew(size_t n_jobs, size_t n_tasks);
+MAREY_PRIVATE_API size_t marey__worker_count(size_t n_jobs, size_t n_tasks);
 
 /* ---- of libmarey-tools: heap.c, map_file.c, run_sort.c, temporary_file.c ---- */
 

@@ -8,15 +8,15 @@
 /* Besides the workers' files, a process has its three streams, its inputs and its outputs. */
 enum { MAX_JOBS = 64, FILES_OF_WORKER = 2, OTHER_FILES = 24 };
 
-struct crew {
+struct parallel_run {
     marey__worker *work;
     void *ctx;
 };
 
 static void *work_in_thread(void *arg)
 {
-    const struct crew *crew = arg;
-    crew->work(crew->ctx, false);
+    const struct parallel_run *run = arg;
+    run->work(run->ctx, false);
     return NULL;
 }
 
@@ -32,7 +32,7 @@ static size_t most_by_files(void)
                : (size_t)(files.rlim_cur - OTHER_FILES) / FILES_OF_WORKER;
 }
 
-size_t marey__work_crew(size_t n_jobs, size_t n_tasks)
+size_t marey__worker_count(size_t n_jobs, size_t n_tasks)
 {
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     n_jobs = n_jobs != 0 ? n_jobs : (size_t)MAREY__MAX(n_cores, 1);
@@ -54,14 +54,14 @@ int marey__thread_create(pthread_t *thread, size_t stack_bytes, void *(*run)(voi
     return error;
 }
 
-void marey__work_together(marey__worker *work, void *ctx, size_t n_jobs, size_t n_tasks)
+void marey__run_parallel(marey__worker *work, void *ctx, size_t n_jobs, size_t n_tasks)
 {
     pthread_t threads[MAX_JOBS];
-    struct crew crew = {work, ctx};
-    n_jobs = marey__work_crew(n_jobs, n_tasks);
+    struct parallel_run run = {work, ctx};
+    n_jobs = marey__worker_count(n_jobs, n_tasks);
     size_t n_threads = 0;
     while (n_threads + 1 < n_jobs &&
-           marey__thread_create(&threads[n_threads], 0, work_in_thread, &crew) == 0)
+           marey__thread_create(&threads[n_threads], 0, work_in_thread, &run) == 0)
         n_threads++;
     work(ctx, true);
     for (size_t i = 0; i < n_threads; i++)

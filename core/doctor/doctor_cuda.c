@@ -315,7 +315,7 @@ static void report_devices(struct marey__doctor *doctor, const struct marey__pro
         marey__doctor_add(doctor, "CUDA devices",
                           reason != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OFF,
                           reason != NULL ? "try again with --wait 10" : NULL, "%s",
-                          reason != NULL ? reason : "none: there is no driver to ask");
+                          reason != NULL ? reason : "unknown: no CUDA driver");
 }
 
 /* ---- in the parent: other tracing tools ---- */

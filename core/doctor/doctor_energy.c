@@ -20,7 +20,8 @@ static const uint64_t zone_ns = UINT64_C(30000000);
  * period is their median: a value that happens to stay the same over an update doubles one interval, which is then not
  * the median. The resolution of a period is the interval between reads.
  */
-void marey__update_rate_add(struct marey__update_rate *rate, uint64_t value, uint64_t now_ns, uint64_t cost_ns)
+void marey__update_rate_add(struct marey__update_rate *rate, uint64_t value, uint64_t now_ns,
+                            uint64_t cost_ns)
 {
     rate->cost_ns = rate->n_reads++ == 0 ? cost_ns : MAREY__MIN(rate->cost_ns, cost_ns);
     if (rate->n_reads > 1 && value != rate->value) {
@@ -42,7 +43,8 @@ uint64_t marey__update_rate_period_ns(struct marey__update_rate *rate)
     return rate->gaps_ns[n / 2];
 }
 
-struct marey__doctor_measured marey__update_rate_finish(struct marey__update_rate *rate, const char *refusal)
+struct marey__doctor_measured marey__update_rate_finish(struct marey__update_rate *rate,
+                                                        const char *refusal)
 {
     struct marey__doctor_measured found = {.is_readable = rate->n_reads > 0,
                                            .period_ns = (double)marey__update_rate_period_ns(rate),

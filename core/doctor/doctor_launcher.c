@@ -10,7 +10,7 @@ static void report_number(struct marey__doctor *doctor, const char *thing, int n
                           const char *from)
 {
     if (from == NULL)
-        marey__doctor_off(doctor, thing, "no variable says");
+        marey__doctor_off(doctor, thing, "unknown: no launcher variable is set");
     else
         marey__doctor_amount_as(doctor, thing, NULL, number, "count", "%d, by %s", number, from);
 }
@@ -82,7 +82,7 @@ void marey__doctor_nvtx(struct marey__doctor *doctor)
     } else {
         marey__doctor_missing(doctor, "headers",
                               "pip install nvidia-nvtx, or install a CUDA toolkit, and build again",
-                              "this build has none, so ranges reach no NVTX tool");
+                              "not in this build: ranges do not reach NVTX tools");
     }
     report_injection(doctor);
 }

@@ -40,8 +40,8 @@ static void read_energy(struct gpu *gpu)
         marey__update_rate_add(&gpu->energy, millijoule, after, after - before);
 }
 
-static void put_field(struct marey__update_rate *rate, const struct marey__nvml_field *field, int *error,
-                      uint64_t now_ns, uint64_t cost_ns)
+static void put_field(struct marey__update_rate *rate, const struct marey__nvml_field *field,
+                      int *error, uint64_t now_ns, uint64_t cost_ns)
 {
     *error = field->status;
     if (field->status == 0)
@@ -70,7 +70,8 @@ static void read_power(struct gpu *gpu)
 /* Whether each readable counter has changed that often. */
 static bool have_changed(const struct gpu *gpu, unsigned n)
 {
-    const struct marey__update_rate *rates[] = {&gpu->energy, &gpu->instant, &gpu->average, &gpu->usage};
+    const struct marey__update_rate *rates[] = {&gpu->energy, &gpu->instant, &gpu->average,
+                                                &gpu->usage};
     for (size_t i = 0; i < MAREY__COUNT_OF(rates); i++)
         if (rates[i]->n_reads > 0 && rates[i]->n_changes < n)
             return false;
@@ -156,8 +157,10 @@ static void describe_gpu(struct gpu *gpu, struct marey__doctor_gpu *out)
         nvml->uuid(gpu->device, out->uuid, sizeof out->uuid);
     out->uuid[sizeof out->uuid - 1] = '\0';
     out->energy = marey__update_rate_finish(&gpu->energy, marey__nvml_words(nvml, gpu->energy_error));
-    out->instant = marey__update_rate_finish(&gpu->instant, marey__nvml_words(nvml, gpu->instant_error));
-    out->average = marey__update_rate_finish(&gpu->average, marey__nvml_words(nvml, gpu->average_error));
+    out->instant =
+        marey__update_rate_finish(&gpu->instant, marey__nvml_words(nvml, gpu->instant_error));
+    out->average =
+        marey__update_rate_finish(&gpu->average, marey__nvml_words(nvml, gpu->average_error));
     out->usage = marey__update_rate_finish(&gpu->usage, marey__nvml_words(nvml, gpu->usage_error));
     find_samples(gpu, &out->samples);
     find_state(gpu, out);
@@ -216,7 +219,7 @@ void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
     const int error = nvml.init();
     if (error != 0) {
         const struct marey__known_error *const known = MAREY__KNOWN_ERROR(failures, (uint64_t)error);
-        dprintf(fd, "limited=it says: %.200s\n", marey__nvml_words(&nvml, error));
+        dprintf(fd, "limited=NVML: %.200s\n", marey__nvml_words(&nvml, error));
         if (known != NULL)
             dprintf(fd, "advice=%s\n", known->advice);
         return;

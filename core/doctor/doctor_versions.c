@@ -61,7 +61,7 @@ static void search_beside_tools(struct copies *copies)
     const char *tools = tools_path(), *slash = strrchr(tools, '/');
     if (slash != NULL &&
         snprintf(path, sizeof path, "%.*s/" SONAME, (int)(slash - tools), tools) < (int)sizeof path)
-        note_copy(copies, path, "libmarey-tools, which lies beside it");
+        note_copy(copies, path, "libmarey-tools, in the same folder");
 }
 
 static int list_cache(void *ctx, int fd)

@@ -181,7 +181,8 @@ struct marey__update_rate {
     unsigned n_reads, n_changes;
     uint64_t gaps_ns[MAREY__UPDATE_GAPS]; /* between changes */
 };
-void marey__update_rate_add(struct marey__update_rate *rate, uint64_t value, uint64_t now_ns, uint64_t cost_ns);
+void marey__update_rate_add(struct marey__update_rate *rate, uint64_t value, uint64_t now_ns,
+                            uint64_t cost_ns);
 /* The median interval between changes; 0 if fewer than two were seen. Sorts the intervals. */
 uint64_t marey__update_rate_period_ns(struct marey__update_rate *rate);
 /* Measurements of a counter. `refusal`: why it could not be read. */
@@ -192,7 +193,8 @@ struct marey__doctor_measured {
     uint64_t n_changes;
     char refusal[96];
 };
-struct marey__doctor_measured marey__update_rate_finish(struct marey__update_rate *rate, const char *refusal);
+struct marey__doctor_measured marey__update_rate_finish(struct marey__update_rate *rate,
+                                                        const char *refusal);
 
 /* A GPU as written by NVML's child process, in memory shared with the parent. */
 struct marey__doctor_gpu {

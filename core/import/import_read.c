@@ -244,10 +244,10 @@ marey_status marey__import_files_read(struct marey__import_files *files,
     for (size_t i = 0; i < files->n; i++)
         jobs.total_size += files->all[i].size;
     /* One more than there are threads, for the sink that is kept to the end. */
-    const size_t n_sinks = marey__work_crew(options->n_jobs, files->n) + (files->n > 1);
+    const size_t n_sinks = marey__worker_count(options->n_jobs, files->n) + (files->n > 1);
     jobs.memory_bytes = MAREY__MAX(memory / n_sinks, UINT64_C(1));
     pthread_mutex_init(&jobs.lock, NULL);
-    marey__work_together(work, &jobs, options->n_jobs, files->n);
+    marey__run_parallel(work, &jobs, options->n_jobs, files->n);
     const marey_status status = finish(&jobs);
     marey__sink_destroy(jobs.kept);
     pthread_mutex_destroy(&jobs.lock);

@@ -3,7 +3,7 @@
  *
  *   recording.c                     the directory, its logs in order, warnings
  *   log_folder.c, site_table.c      logs opened several at a time; the site tables they share
- *   log_check.c, log_twins.c        missing, duplicate and mixed logs of a directory
+ *   log_check.c, log_duplicates.c   missing, duplicate and mixed logs of a directory
  *   log_file.c, log_content.c       first pass over a log: texts, sites, lanes, clocks, losses; does not decode words
  *   log_visit.c, log_order.c        second pass: decodes each block of words, in file order or in order of time
  *   log_batches.c, block_reader.c   checked records and blocks; resynchronizes after damage
@@ -423,7 +423,7 @@ struct marey__run {
  * Split a run of at least one word into batches, at clock segments and at invalid records, and pass them to the
  * visitor.
  */
-MAREY_WARN_UNUSED marey_status marey__run_hand_on(const struct marey__run *run,
+MAREY_WARN_UNUSED marey_status marey__run_deliver(const struct marey__run *run,
                                                   bool may_have_records);
 
 /* Pass 2, over all lanes in the order written. */
@@ -587,9 +587,9 @@ struct marey__run_rank {
     uint64_t begin_ns, end_ns;
 };
 
-/* log_twins.c: ranks that appear more than once; sorted by run, rank and start. */
-void marey__check_twins(const struct marey__run_rank *ranks, size_t n,
-                        struct marey__warnings *warnings);
+/* log_duplicates.c: ranks that appear more than once; sorted by run, rank and start. */
+void marey__check_duplicate_ranks(const struct marey__run_rank *ranks, size_t n,
+                                  struct marey__warnings *warnings);
 /* Hosts whose clocks disagree; sorted by joined run. */
 void marey__check_clocks(const struct marey__run_rank *ranks, size_t n,
                          struct marey__warnings *warnings);

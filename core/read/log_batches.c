@@ -141,7 +141,7 @@ static marey_status walk_run(const struct marey__run *run)
     return deliver(run, from, run->n < i ? run->n : i, last, segment);
 }
 
-marey_status marey__run_hand_on(const struct marey__run *run, bool may_have_records)
+marey_status marey__run_deliver(const struct marey__run *run, bool may_have_records)
 {
     const struct marey__clock_map *clock = &run->log->clock;
     const size_t last = run->n - 1;

@@ -242,7 +242,7 @@ void marey__logs_check(const struct marey__checked_logs *all, struct marey__warn
     }
     qsort(ranks, n, sizeof *ranks, by_run_and_rank);
     join_single_runs(ranks, n);
-    marey__check_twins(ranks, n, warnings);
+    marey__check_duplicate_ranks(ranks, n, warnings);
     qsort(ranks, n, sizeof *ranks, by_joined_run);
     check_worlds(ranks, n, warnings);
     marey__check_clocks(ranks, n, warnings);

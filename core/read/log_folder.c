@@ -105,7 +105,7 @@ static marey_status open_listed(struct marey__log_folder *folder, const char *pa
     if (folder->n > 1)
         qsort(folder->entries, folder->n, sizeof *folder->entries, by_name);
     marey__site_tables_init(&tables);
-    marey__work_together(work, &opening, n_jobs, folder->n);
+    marey__run_parallel(work, &opening, n_jobs, folder->n);
     marey__site_tables_fini(&tables);
     for (size_t i = 0; i < folder->n; i++)
         if (folder->entries[i].status == MAREY_ENOMEM || folder->entries[i].warnings.failed)

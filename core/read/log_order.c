@@ -108,7 +108,7 @@ static marey_status take_piece(struct order *order, struct cursor *cursor)
         cursor->state.gap = 1;
         return MAREY_OK;
     }
-    return marey__run_hand_on(&run, cursor->has_records);
+    return marey__run_deliver(&run, cursor->has_records);
 }
 
 /* ---- a lane ---- */

@@ -60,7 +60,7 @@ static marey_status visit_block(struct visit *visit, const struct marey__block *
         run.state->gap = 1; /* its checksum is valid, so it was written incorrectly */
         return MAREY_OK;
     }
-    return marey__run_hand_on(&run, may_have_records);
+    return marey__run_deliver(&run, may_have_records);
 }
 
 static marey_status visit_chunk(struct visit *visit, const struct marey__pool_chunk *chunk)
@@ -73,7 +73,7 @@ static marey_status visit_chunk(struct visit *visit, const struct marey__pool_ch
                              .visitor = visit->visitor,
                              .ctx = visit->ctx};
     run.state = enter_lane(visit, chunk->lane, chunk->sequence, &run.lane, &status);
-    return run.state != NULL ? marey__run_hand_on(&run, true) : status;
+    return run.state != NULL ? marey__run_deliver(&run, true) : status;
 }
 
 /* ---- all of them, or a lane's ---- */

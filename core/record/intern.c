@@ -71,7 +71,7 @@ static uint32_t hash_site(const struct marey__site *s)
         h = mix(h, s->category, strlen(s->category));
     if (s->domain[0] != '\0')
         h = mix(h, s->domain, strlen(s->domain));
-    return h; /* the line stands in for the file, which rarely differs alone; equality catches the rest */
+    return h; /* the file is not hashed: sites rarely differ only in it, and same_site() compares it */
 }
 
 static bool same_text(const char *a, const char *b)

@@ -602,7 +602,7 @@ struct marey__record {
         strategy[64]; /* from marey_set_experiment(), for later recordings too; guarded by the lock */
     bool is_rank_set; /* by marey_set_rank(), for this recording and later ones; guarded by the lock */
     int set_rank, set_world_size;
-    uint32_t n_worker; /* which worker of a loader this is, from 1, as marey_set_worker() told; 0: none. By the lock */
+    uint32_t n_worker; /* loader worker number from 1, set by marey_set_worker(); 0: not a worker. Guarded by the lock */
     struct marey__settings settings;
     struct marey__pool pool;
     struct marey__log log;

@@ -151,8 +151,8 @@ marey_status marey__usage_check(uint32_t mask)
     if ((mask & MAREY_USAGE_TREE_CPU) != 0 && !has_own_proc())
         return marey__fail(
             MAREY_EUNAVAILABLE,
-            "the CPU time of descendants cannot be read: /proc is not that of this process's "
-            "namespace; mount it, or measure only this process");
+            "the CPU time of descendants cannot be read: /proc belongs to another PID "
+            "namespace; mount this one's, or measure only this process");
     if ((mask & MAREY_USAGE_MACHINE_CPU) != 0 && !read_machine(&ns))
         return marey__fail(
             MAREY_EUNAVAILABLE,

@@ -101,7 +101,7 @@ struct marey_report {
 /* One in each folder, listed in registry.c. */
 extern const struct marey__analysis marey__analysis_ranges, marey__analysis_breakdown,
     marey__analysis_gpu, marey__analysis_epochs, marey__analysis_energy, marey__analysis_memory,
-    marey__analysis_calls, marey__analysis_samples, marey__analysis_operators,
+    marey__analysis_calls, marey__analysis_samples, marey__analysis_operators, marey__analysis_path,
     marey__analysis_scale, marey__analysis_compare, marey__analysis_diff, marey__analysis_diagnosis;
 /* registry.c. Both return NULL for an unknown name, or past the last. */
 const struct marey__analysis *marey__analysis_find(const char *name);
@@ -253,7 +253,7 @@ void marey__put_string(marey_table *table, const char *text);
 void marey__put_note(marey_table *table, const char *fmt, ...) MAREY_PRINTF(2, 3);
 /* Null if the value is unknown or not finite. */
 void marey__put_real(marey_table *table, double value, bool is_known);
-void marey__put_whole(marey_table *table, uint64_t value, bool is_known);
+void marey__put_u64_or_null(marey_table *table, uint64_t value, bool is_known);
 /* Null if unknown (negative). */
 void marey__put_rank(marey_table *table, int64_t rank);
 /* Its rank, null if unknown, and its pid. */

@@ -8,8 +8,8 @@ static const struct marey__analysis *const analyses[] = {
     &marey__analysis_ranges,    &marey__analysis_diagnosis, &marey__analysis_gpu,
     &marey__analysis_epochs,    &marey__analysis_energy,    &marey__analysis_memory,
     &marey__analysis_calls,     &marey__analysis_samples,   &marey__analysis_operators,
-    &marey__analysis_breakdown, &marey__analysis_scale,     &marey__analysis_compare,
-    &marey__analysis_diff,
+    &marey__analysis_breakdown, &marey__analysis_path,      &marey__analysis_scale,
+    &marey__analysis_compare,   &marey__analysis_diff,
 };
 
 static_assert(MAREY__COUNT_OF(analyses) <= MAREY__MAX_ANALYSES, "more than the page has room for");

@@ -57,7 +57,7 @@ void marey__put_real(marey_table *table, double value, bool is_known)
         marey_table_null(table);
 }
 
-void marey__put_whole(marey_table *table, uint64_t value, bool is_known)
+void marey__put_u64_or_null(marey_table *table, uint64_t value, bool is_known)
 {
     if (is_known)
         marey_table_u64(table, value);

@@ -180,9 +180,10 @@ static marey_status put_markdown(struct marey__report_writer *writer)
 static marey_status write(const marey_report *report, const struct marey_write_options *options,
                           FILE *out, marey__put_answer *put)
 {
-    struct marey__report_writer writer = {.report = report,
-                                   .options = options,
-                                   .lines = {.out = out, .has_color = options->text.color != 0}};
+    struct marey__report_writer writer = {
+        .report = report,
+        .options = options,
+        .lines = {.out = out, .has_color = options->text.color != 0}};
     return marey__lines_close(&writer.lines, put(&writer));
 }
 

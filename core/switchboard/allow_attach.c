@@ -45,7 +45,7 @@ marey_status marey_allow_attach(int64_t pid)
                            "%lld is not a process id; 0 allows any process of this user",
                            (long long)pid);
     pthread_once(&once, watch_forks);
-    const bool is_told = prctl(PR_SET_PTRACER, who, 0, 0, 0) == 0;
+    const bool is_allowed = prctl(PR_SET_PTRACER, who, 0, 0, 0) == 0;
     const int error = errno, scope = yama_scope();
     if (scope >= 2)
         return marey__fail(MAREY_EUNAVAILABLE,
@@ -53,9 +53,9 @@ marey_status marey_allow_attach(int64_t pid)
                            "attach; %s",
                            scope,
                            scope == 2 ? "attach as root" : "only a reboot without it changes that");
-    if (!is_told && scope >= 0 && error == EINVAL)
+    if (!is_allowed && scope >= 0 && error == EINVAL)
         return marey__fail(MAREY_EINVAL, "there is no process %lld to allow", (long long)pid);
-    if (!is_told && scope >= 0) {
+    if (!is_allowed && scope >= 0) {
         errno = error;
         return marey__fail_errno("allow others to attach");
     }

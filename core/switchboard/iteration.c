@@ -126,9 +126,8 @@ int marey_iteration_finish_by(marey_driver driver, double samples)
     memcpy(subscribers, counter.subscribers, sizeof subscribers);
     pthread_mutex_unlock(&counter.lock);
     if (!counts) {
-        marey__say("iterations are counted by %s; those of %s are not counted as well: let one of "
-                   "them finish iterations",
-                   first, named(driver));
+        marey__say("%s already counts iterations; %s is ignored. Use one of them", first,
+                   named(driver));
         return 0;
     }
     uint64_t sample_bits;

@@ -194,7 +194,8 @@ void marey_step_hint(enum marey_step_hint what, uint64_t who, double samples)
     if (plan_changed)
         print_plan(&steps.plan, text, sizeof text);
     pthread_mutex_unlock(&steps.lock);
-    uint64_t words[] = {(uint64_t)what << 20, 0};
+    const uint64_t loader = what != MAREY_STEP_UPDATE ? who << 32 : 0;
+    uint64_t words[] = {loader | (uint64_t)what << 20, 0};
     memcpy(&words[1], &samples, sizeof samples);
     marey__lane_put_record(MAREY_RECORD_STEP_HINT, words, MAREY__COUNT_OF(words));
     if (text[0] != '\0')

@@ -74,7 +74,8 @@ MAREY_API int marey_epoch_last(struct marey_epoch_times *out);
 enum marey_step_hint {
     MAREY_STEP_UPDATE =
         1, /* the optimizer `who` has updated parameters, or was asked to and skipped it */
-    MAREY_STEP_FETCH = 2, /* the program requests a batch */
+    MAREY_STEP_FETCH =
+        2, /* the program requests a batch from the loader with the number `who`; 0: unknown */
     MAREY_STEP_BATCH = 3, /* and receives it, with `samples` training samples; 0: unknown */
 };
 MAREY_API void marey_step_hint(enum marey_step_hint what, uint64_t who, double samples);

@@ -118,16 +118,16 @@ struct native_state {
     PyObject *state_error; /* marey.StateError */
     PyTypeObject *types[NATIVE_N_TYPES], *single_types[NATIVE_N_SINGLES];
     PyObject *singles[NATIVE_N_SINGLES];
-    PyObject *measured;   /* dict: name -> Measurement */
-    int strict;           /* misuse of the stopwatch raises */
-    int told_of_print;    /* a failure to print a report was reported */
-    int warned_of_range;  /* about a range() used as a statement */
-    PyObject *ready;      /* an awaitable that is already done */
-    PyObject *handles;    /* a ContextVar: open async ranges of a task, see native_async.c */
-    PyObject *ranges;     /* dict: key of a site -> Range */
-    PyObject *ids;        /* dict: name -> id, for push, mark and counter */
-    unsigned n_own_types; /* Range objects with their own type so far */
-    PyObject *formatters; /* of marey.profiler.register, see native_signature.c */
+    PyObject *measured;    /* dict: name -> Measurement */
+    int strict;            /* misuse of the stopwatch raises */
+    int is_print_reported; /* a failure to print a report was reported */
+    int warned_of_range;   /* about a range() used as a statement */
+    PyObject *ready;       /* an awaitable that is already done */
+    PyObject *handles;     /* a ContextVar: open async ranges of a task, see native_async.c */
+    PyObject *ranges;      /* dict: key of a site -> Range */
+    PyObject *ids;         /* dict: name -> id, for push, mark and counter */
+    unsigned n_own_types;  /* Range objects with their own type so far */
+    PyObject *formatters;  /* of marey.profiler.register, see native_signature.c */
     struct native_dump dump;
     struct native_phases phases;
     struct native_slot slots[NATIVE_N_CACHES][NATIVE_SLOTS];

@@ -39,18 +39,18 @@ static int what_of(const char *word, enum marey_collective *what)
 /* A negative sequence means unknown. */
 static PyObject *communication_tell(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    struct marey_communication told;
+    struct marey_communication communication;
     const char *word;
     unsigned long long bytes_in, bytes_out;
     long long sequence;
-    if (!PyArg_ParseTuple(args, "IsKKLIi:communication", &told.group, &word, &bytes_in, &bytes_out,
-                          &sequence, &told.group_size, &told.peer) ||
-        what_of(word, &told.what) < 0)
+    if (!PyArg_ParseTuple(args, "IsKKLIi:communication", &communication.group, &word, &bytes_in,
+                          &bytes_out, &sequence, &communication.group_size, &communication.peer) ||
+        what_of(word, &communication.what) < 0)
         return NULL;
-    told.bytes_in = bytes_in;
-    told.bytes_out = bytes_out;
-    told.sequence = sequence < 0 ? UINT64_MAX : (uint64_t)sequence;
-    marey_communication_tell(&told);
+    communication.bytes_in = bytes_in;
+    communication.bytes_out = bytes_out;
+    communication.sequence = sequence < 0 ? UINT64_MAX : (uint64_t)sequence;
+    marey_communication_tell(&communication);
     Py_RETURN_NONE;
 }
 

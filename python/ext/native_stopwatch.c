@@ -114,11 +114,11 @@ static int print_due(struct native_state *state, PyObject *report)
         return 0;
     if (state->strict || !PyErr_ExceptionMatches(PyExc_Exception))
         return -1;
-    if (state->told_of_print)
+    if (state->is_print_reported)
         PyErr_Clear();
     else
         PyErr_WriteUnraisable(state->singles[NATIVE_STOPWATCH]);
-    state->told_of_print = 1;
+    state->is_print_reported = 1;
     return 0;
 }
 
@@ -210,7 +210,7 @@ NATIVE_METHOD(stopwatch_enable)
     if (status != MAREY_OK)
         return native_raise(native_single_state(self), status);
     native_single_state(self)->strict = strict != 0;
-    native_single_state(self)->told_of_print = 0;
+    native_single_state(self)->is_print_reported = 0;
     Py_RETURN_NONE;
 }
 

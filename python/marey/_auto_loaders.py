@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import json
@@ -41,6 +42,60 @@ def samples_of(batch: Any, depth: int = 3) -> float:
     return 0.0
 
 
+# ---- the loader of a batch, and its number of samples ----
+
+_UNKNOWN = (0, 0.0)
+_numbers: dict[str, int] = {}  # of loaders, by their description
+
+
+class _Inner:
+    """The loader that delivered a batch last, by its number, and the number of samples in the batch."""
+
+    source = _UNKNOWN
+
+
+def _taken(iterator: Any) -> None:
+    """Note what a loader has delivered, unless it is one of those that wrap torch's."""
+    sizes = getattr(iterator, "_marey_sizes", None)
+    if sizes is not None:
+        samples = float(sizes.popleft()) if sizes else 0.0
+        if _auto.get_ident() == _state.trainer:
+            _Inner.source = (iterator._marey_loader, samples)
+
+
+def _starting(original: Function) -> Function:
+    @functools.wraps(original)
+    def init(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        self._marey_loader = getattr(loader, "_marey_loader", 0)
+        self._marey_sizes = collections.deque()
+        original(self, loader, *args, **kwargs)
+
+    return init
+
+
+def _resetting(original: Function) -> Function:
+    @functools.wraps(original)
+    def reset(self: Any, *args: Any, **kwargs: Any) -> None:
+        getattr(self, "_marey_sizes", collections.deque()).clear()  # of an epoch that the program left early
+        original(self, *args, **kwargs)
+
+    return reset
+
+
+def _indexing(original: Function) -> Function:
+    """Note the length of each list of indices: batches arrive in this order, and collate functions return anything."""
+
+    @functools.wraps(original)
+    def next_index(self: Any) -> Any:
+        index = original(self)
+        sizes = getattr(self, "_marey_sizes", None)
+        if sizes is not None:
+            sizes.append(len(index) if isinstance(index, (list, tuple)) else 0)
+        return index
+
+    return next_index
+
+
 # ---- batches ----
 
 
@@ -50,14 +105,15 @@ def _is_worker() -> bool:
     return getattr(worker, "_worker_info", None) is not None
 
 
-def _before(who: int) -> int:
+def _before(loader: int) -> int:
     """Called when the loop requests a batch."""
     if _state.forward:
         _auto.part("_auto_models").close_stale()
     if _state.is_searching:
         _auto.part("_auto_models").search()
     _state.fetching = 1
-    _hint(FETCH, who, 0.0)
+    _Inner.source = _UNKNOWN
+    _hint(FETCH, loader, 0.0)
     depth: int = _begin("data")
     return depth
 
@@ -68,15 +124,19 @@ def _failed(depth: int) -> None:
     _unwind(depth)
 
 
-def _after(who: int, batch: Any) -> None:
+def _after(source: tuple[int, float], batch: Any) -> tuple[int, float]:
+    """Called with the source of the batch before. Loaders that fetch ahead may deliver a batch without fetching one."""
     _state.fetching = 0
     _state.steps += 1
     _end()
+    source = _Inner.source if _Inner.source is not _UNKNOWN else source
+    loader, samples = source
     try:
-        samples = samples_of(batch)
+        samples = samples or samples_of(batch)
     except Exception:  # a batch may be anything
         samples = 0.0
-    _hint(BATCH, who, samples)
+    _hint(BATCH, loader, samples)
+    return source
 
 
 def _is_ours() -> bool:
@@ -88,14 +148,18 @@ def _next(original: Function) -> Function:
     @functools.wraps(original)
     def next_(self: Any) -> Any:
         if not _is_ours():
-            return original(self)
-        depth = _before(id(self))
+            batch = original(self)
+            _taken(self)
+            return batch
+        source = getattr(self, "_marey_source", _UNKNOWN)
+        depth = _before(getattr(self, "_marey_loader", source[0]))
         try:
             batch = original(self)
         except BaseException:
             _failed(depth)
             raise
-        _after(id(self), batch)
+        _taken(self)
+        self._marey_source = _after(source, batch)
         return batch
 
     return next_
@@ -129,9 +193,10 @@ def _generate(original: Function) -> Function:
     @functools.wraps(original)
     def generate(self: Any) -> Iterator[Any]:
         batches = original(self)
+        source = (getattr(self, "_marey_loader", 0), 0.0)
         while True:
             is_ours = _is_ours()
-            depth = _before(id(batches)) if is_ours else 0
+            depth = _before(source[0]) if is_ours else 0
             try:
                 batch = next(batches)
             except StopIteration:
@@ -143,7 +208,7 @@ def _generate(original: Function) -> Function:
                     _failed(depth)
                 raise
             if is_ours:
-                _after(id(batches), batch)
+                source = _after(source, batch)
             yield batch
 
     return generate
@@ -158,7 +223,10 @@ def _constructing(original: Function) -> Function:
         original(self, *args, **kwargs)
         with contextlib.suppress(Exception):
             if not _is_worker():
-                _auto._native.mark("DataLoader", json.dumps(_description(self), separators=(",", ":"), default=str))
+                text = json.dumps(_description(self), separators=(",", ":"), default=str)
+                number = _numbers.setdefault(text, len(_numbers) + 1)
+                vars(self)["_marey_loader"] = number
+                _auto._native.mark("DataLoader", f'{{"loader":{number},{text[1:]}')
 
     return init
 
@@ -213,6 +281,9 @@ def hook_loaders(module: ModuleType) -> None:
     """Wrap torch's loaders."""
     _auto.wrap(module.DataLoader, "__init__", _constructing)
     _auto.wrap(module.DataLoader, "__iter__", _iter)
+    _auto.wrap(module._BaseDataLoaderIter, "__init__", _starting)
+    _auto.wrap(module._BaseDataLoaderIter, "_reset", _resetting)
+    _auto.wrap(module._BaseDataLoaderIter, "_next_index", _indexing)
     _auto.wrap(module._BaseDataLoaderIter, "__next__", _next)
 
 

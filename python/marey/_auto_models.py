@@ -106,8 +106,8 @@ class _Before(_Callable):
         hook.calls += 1
         if _state.backward:
             name = "recompute"
-        elif module.training and _torch.is_grad_enabled():
-            name = "forward"
+        elif module.training:
+            name = "forward"  # also without gradients: rollouts of reinforcement learning, the fixed part of a GAN
         else:
             name = "evaluate"
         _state.forward.append((hook, _auto.begin(name)))

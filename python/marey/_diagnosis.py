@@ -13,7 +13,7 @@ class Steps(TypedDict):
     median_ns: int
     mean_ns: int
     samples_per_s: Optional[float]
-    detected_by: Literal["api", "optimizer", "batches"]
+    detected_by: Literal["api", "callback", "optimizer", "batches"]
 
 
 class Startup(TypedDict):

@@ -132,9 +132,9 @@ def put(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -> None:
     if data is EMPTY_DICT or data is EMPTY_LIST:
         _native.dump_put_value(how.tree, parts, leaves.DICT if data is EMPTY_DICT else leaves.LIST, b"")
         return
-    told = leaves.literal(data) if not leaves.is_torch(data) else None
-    if told is not None:
-        _native.dump_put_value(how.tree, parts, *told)
+    literal = leaves.literal(data) if not leaves.is_torch(data) else None
+    if literal is not None:
+        _native.dump_put_value(how.tree, parts, *literal)
         return
     if not put_tensor(parts, data, how, phase):
         raise TypeError(

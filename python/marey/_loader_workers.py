@@ -66,13 +66,13 @@ def _trace_fetches() -> None:
 
 def _traced(original: Function, info: Function) -> Function:
     range_ = _native.range("fetch", category="data")
-    is_told = False
+    is_registered = False
 
     @functools.wraps(original)
     def fetch(*args: Any, **kwargs: Any) -> Any:
-        nonlocal is_told
-        if not is_told:
-            is_told = True
+        nonlocal is_registered
+        if not is_registered:
+            is_registered = True
             _native.set_worker(info().id)
         with range_:
             return original(*args, **kwargs)

@@ -43,8 +43,8 @@ def _learn() -> tuple[bool, bool]:
     try:
         sequence = _try_operators()
     finally:
-        told = _native.torch_learn(0)
-    return _native.torch_operators(False, False, False), sequence >= 0 and told == sequence
+        found = _native.torch_learn(0)
+    return _native.torch_operators(False, False, False), sequence >= 0 and found == sequence
 
 
 def _try_operators() -> int:

@@ -87,7 +87,7 @@ class OnSignal:
     def __init__(self, number: int = signal.SIGUSR1) -> None:
         """Raises ValueError if the signal does not exist."""
         self.signal = signal.Signals(number)
-        self._is_told = False
+        self._is_received = False
         self._before: Any = None
 
     def begin(self) -> Optional[str]:
@@ -98,24 +98,24 @@ class OnSignal:
         if self.signal in signal.pthread_sigmask(signal.SIG_BLOCK, ()):
             return f"{name} opens no window, because it is blocked; unblock it by signal.pthread_sigmask"
         try:
-            self._before = signal.signal(self.signal, self._tell)
+            self._before = signal.signal(self.signal, self._receive)
         except OSError as error:
             return f"{name} opens no window: {error.strerror}; choose another signal"
         return None
 
-    def _tell(self, number: int, frame: Optional[FrameType]) -> None:
-        self._is_told = True
+    def _receive(self, number: int, frame: Optional[FrameType]) -> None:
+        self._is_received = True
         if callable(self._before):
             self._before(number, frame)
 
     def check(self, seconds: float, state: Any) -> Optional[str]:
         """Whether the signal arrived."""
-        is_told, self._is_told = self._is_told, False
-        return f"{self.signal.name} came" if is_told else None
+        is_received, self._is_received = self._is_received, False
+        return f"{self.signal.name} came" if is_received else None
 
     def end(self) -> None:
         """Restore the previous handler, unless another one was installed since."""
-        if signal.getsignal(self.signal) == self._tell:
+        if signal.getsignal(self.signal) == self._receive:
             signal.signal(self.signal, self._before if self._before is not None else signal.SIG_DFL)
 
 

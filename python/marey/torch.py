@@ -118,8 +118,8 @@ def _group_of(group: Any) -> Optional[_Group]:
 def _tell_rank() -> None:
     """Set rank and world size of the recording from torch.distributed, unless there is only one rank."""
     here = (dist.get_rank(), dist.get_world_size())
-    told = _native.rank()
-    if told[0] < 0 or (here[1] > 1 and told != here):
+    known = _native.rank()
+    if known[0] < 0 or (here[1] > 1 and known != here):
         _native.set_rank(*here)
 
 

@@ -164,7 +164,7 @@ def test_ranges_without_an_end_are_marked(of_events):
 
 
 @pytest.mark.parametrize("policy", ["keep-oldest", "keep-newest"])
-def test_lost_events_are_told_and_marked(opened, tmp_path, policy):
+def test_lost_events_are_reported_and_marked(opened, tmp_path, policy):
     program = tmp_path / "lossy.py"
     program.write_text(MANY)
     options = f"pool=2M,disk=64K,policy={policy}"
@@ -219,7 +219,7 @@ def distance(one: str, other: str) -> int:
     return sum(abs(int(one[i : i + 2], 16) - int(other[i : i + 2], 16)) for i in (1, 3, 5))
 
 
-def test_a_damaged_log_is_told_and_the_hole_is_marked(opened, tmp_path):
+def test_a_damaged_log_is_reported_and_the_hole_is_marked(opened, tmp_path):
     program = tmp_path / "many.py"
     program.write_text(MANY)
     run_marey("run", "--only", "ranges", "-q", "-o", tmp_path / "run.marey", "--", sys.executable, program)

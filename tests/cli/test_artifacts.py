@@ -316,7 +316,7 @@ def test_a_kill_leaves_no_file_behind(tmp_path, trace, program):
     assert names_in(out) == set()
 
 
-def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(marey, tmp_path, trace):
+def test_a_file_that_cannot_be_written_is_reported_and_leaves_nothing(marey, tmp_path, trace):
     (tmp_path / "out/rank2_key_averages.csv").mkdir(parents=True)
     done = marey("artifacts", trace, "-o", "out")
     assert done.returncode == 2
@@ -340,7 +340,7 @@ def test_a_full_disk_leaves_no_half_file(marey, tmp_path, trace, program):
         assert not name.startswith(".") and not name.endswith(".csv")
 
 
-def test_a_directory_that_cannot_be_made_is_told(marey, tmp_path, trace):
+def test_a_directory_that_cannot_be_made_is_reported(marey, tmp_path, trace):
     (tmp_path / "file").write_text("")
     for path in ("file", "file/below"):
         done = marey("artifacts", trace, "-o", path)
@@ -355,7 +355,7 @@ def test_every_key_of_torch_sorts(marey, tmp_path, trace, key):
     make(marey, trace, "out", "--only", "averages", "--sort", key)
 
 
-def test_an_unknown_key_is_told_before_anything_is_made(marey, tmp_path, trace):
+def test_an_unknown_key_is_reported_before_anything_is_made(marey, tmp_path, trace):
     done = marey("artifacts", trace, "-o", "out", "--sort", "cpu_tim")
     assert done.returncode == 2
     assert done.stderr.startswith("marey: operators cannot be sorted by 'cpu_tim': there are self_cpu_time_total")

@@ -351,7 +351,7 @@ def test_a_gpu_comes_before_the_cpu(make: Callable[..., Path], tmp_path: Path) -
     assert rows_of(folder)[1] == [[0, 0, 0, 0, 0, 0, 0, total] for total in (5000, 5512, 5000)]
 
 
-def test_a_trace_without_allocations_is_told(marey: Callable[..., Finished], tmp_path: Path) -> None:
+def test_a_trace_without_allocations_is_reported(marey: Callable[..., Finished], tmp_path: Path) -> None:
     operator = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {}}
     trace = write_trace(tmp_path / "trace.json", [operator])
     done = marey("artifacts", trace, "-o", "out", "--only", "timeline,snapshot")

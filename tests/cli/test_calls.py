@@ -99,7 +99,7 @@ def test_json_has_every_table(marey):
     assert sum(row["self_ns"] for row in whole["threads"]) == whole["totals"][0]["self_ns"]
 
 
-def test_cost_is_taken_out_and_told(marey):
+def test_cost_is_taken_out_and_reported(marey):
     plain = json.loads(marey("report", TREE, "--calls", "--json").stdout)
     less = json.loads(marey("report", TREE, "--calls", "--json", "--subtract").stdout)
     taken = less["totals"][0]["subtracted_ns"]
@@ -120,13 +120,13 @@ def test_cost_is_taken_out_and_told(marey):
         (["--calls", "--csv", "--table", "ranges"], "no table 'ranges' of calls"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(marey, args, sentence):
+def test_mistakes_are_reported_in_a_sentence(marey, args, sentence):
     done = marey("report", TREE, *args)
     assert done.returncode == 2
     assert sentence in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_damage_is_told_and_the_rest_is_given(marey, tmp_path):
+def test_damage_is_reported_and_the_rest_is_given(marey, tmp_path):
     damaged = tmp_path / "damaged.klog"
     damaged.write_bytes(TREE.read_bytes().replace(b"builtins.len>", b"builtins.xyz>"))  # the checksum is wrong now
     done = marey("report", damaged, "--calls")
@@ -287,7 +287,7 @@ def test_perfetto_has_a_track_for_each_thread(written):
     assert {("main", 40_000_000), (DOT, 10_000_000), ("(other paths)", 6_000_000)} <= durations
 
 
-def test_calls_that_are_not_there_are_told(marey, recording, tmp_path):
+def test_calls_that_are_not_there_are_reported(marey, recording, tmp_path):
     done = marey("export", recording, "--calls", "--to", "collapsed", "-o", tmp_path / "x")
     assert done.returncode == 2 and "marey run --calls" in done.stderr
     assert not (tmp_path / "x").exists()

@@ -188,7 +188,7 @@ def test_without_iterations_any_range_may_fail_the_gate(marey, tmp_path):
         ('{"series": {"forward": [1.0', "not a file of stats"),
     ],
 )
-def test_wrong_stats_are_told_in_one_sentence(marey, stats, tmp_path, text, words):
+def test_wrong_stats_are_reported_in_one_sentence(marey, stats, tmp_path, text, words):
     (tmp_path / "wrong.json").write_text(text)
     (tmp_path / "right.json").write_text(json.dumps({"series": {"forward": times(1e6)}}))
     done = marey("compare", "right.json", "wrong.json")

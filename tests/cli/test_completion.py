@@ -192,7 +192,7 @@ def test_fish_offers_keys_and_programs(script, folder, environment, line, words)
 # ---- mistakes ----
 
 
-def test_an_unknown_shell_is_told(marey):
+def test_an_unknown_shell_is_reported(marey):
     done = marey("completion", "tcsh")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "marey: no completion for 'tcsh'; the supported shells are bash, zsh and fish\n"

@@ -209,7 +209,7 @@ def test_nans_differ_when_asked(diff, pair):
 @pytest.mark.parametrize(
     "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"]
 )
-def test_narrow_floats_are_told_apart_by_one_bit(diff, tmp_path, name):
+def test_narrow_floats_are_distinguished_by_one_bit(diff, tmp_path, name):
     codes = {"bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e8m0fnu": "F8_E8M0"}
     code = codes.get(name, "F8_" + name[len("float8_") :].upper())
     a = np.array([1, 2, 4], getattr(ml_dtypes, name))

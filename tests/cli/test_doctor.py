@@ -103,13 +103,13 @@ def test_the_clock_and_its_costs_are_measured(doctor):
     assert found["clock", "frequency"]["amount"] >= 1e6
 
 
-def test_another_clock_is_told(doctor):
+def test_another_clock_is_reported(doctor):
     row = doctor(env={"MAREY_OPTIONS": "clock=monotonic"})["clock", "clock"]
     assert row["state"] == "limited"
     assert row["value"].startswith("monotonic")
 
 
-def test_wrong_options_are_told_and_nothing_could_be_recorded(doctor):
+def test_wrong_options_are_reported_and_nothing_could_be_recorded(doctor):
     found = doctor(env={"MAREY_OPTIONS": "frobnicate=1"}, status=1, said="frobnicate")
     assert found["launcher", "MAREY_OPTIONS"]["state"] == "missing"
     assert "frobnicate" in found["files", "recording"]["value"]
@@ -173,7 +173,7 @@ def test_a_pool_in_memory_is_limited(doctor):
 
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no /dev/shm to hold a pool")
-def test_a_pool_in_shm_is_told(doctor):
+def test_a_pool_in_shm_is_reported(doctor):
     row = doctor(env={"MAREY_OPTIONS": "pool_in=shm"})["files", "pool"]
     assert row["state"] == "ok"
     assert "/dev/shm" in row["value"]
@@ -361,7 +361,7 @@ def test_the_boot_folder(doctor, tmp_path):
 # ---- versions ----
 
 
-def test_a_second_copy_of_libmarey_is_told(doctor, tmp_path, build_dir):
+def test_a_second_copy_of_libmarey_is_reported(doctor, tmp_path, build_dir):
     """Whichever of the two the loader gave the command, the other one is named, with its version."""
     copy = Path(shutil.copy(build_dir / "core" / "libmarey.so.0", tmp_path / "libmarey.so.0"))
     found = doctor(env={"LD_LIBRARY_PATH": str(tmp_path)})
@@ -373,7 +373,7 @@ def test_a_second_copy_of_libmarey_is_told(doctor, tmp_path, build_dir):
     assert f"({found['versions', 'marey']['value'].split(',')[0]})" in row["value"]
 
 
-def test_a_second_copy_that_a_python_brings_is_told(doctor, tmp_path, build_dir):
+def test_a_second_copy_that_a_python_brings_is_reported(doctor, tmp_path, build_dir):
     copy = Path(shutil.copy(build_dir / "core" / "libmarey.so.0", tmp_path / "libmarey.so.0"))
     text = f"echo version=3.12.1; echo marey=0.1.0; echo library={copy}"
     row = doctor(env=script(tmp_path, "python3", text))["versions", "second copy"]
@@ -406,7 +406,7 @@ def test_the_launchers_variables_are_seen(doctor):
     assert found["launcher", "run id"]["value"] == "abc"
 
 
-def test_ranks_that_do_not_fit_are_told(doctor):
+def test_ranks_that_do_not_fit_are_reported(doctor):
     row = doctor(env={"RANK": "8", "WORLD_SIZE": "8"})["launcher", "rank"]
     assert row["state"] == "limited"
     assert has_advice(row)
@@ -415,7 +415,7 @@ def test_ranks_that_do_not_fit_are_told(doctor):
 # ---- permissions ----
 
 
-def test_memory_of_a_child_is_read_or_the_refusal_is_told(doctor):
+def test_memory_of_a_child_is_read_or_the_refusal_is_reported(doctor):
     for thing in ("memory of a child", "memory of others"):
         row = doctor()["permissions", thing]
         assert row["state"] == "ok" or (row["state"] == "missing" and has_advice(row))

@@ -173,7 +173,7 @@ def test_an_old_gpu_says_what_it_cannot(doctor, stand_in):
     assert found["energy", "gpu 1 MIG"]["state"] == "limited"
 
 
-def test_a_counter_that_stands_still_is_told(doctor, stand_in):
+def test_a_counter_that_stands_still_is_reported(doctor, stand_in):
     row = doctor(stand_in("libnvidia-ml.so.1", source(NVML, INIT=0, LOST=9, STUCK=1)))["energy", "gpu 0 energy counter"]
     assert row["state"] == "limited"
     assert "too few new values" in row["value"]
@@ -199,7 +199,7 @@ def test_what_to_do_when_nvml_does_not_start(doctor, stand_in, code, word):
 # ---- devices ----
 
 
-def test_devices_of_cuda_are_told_by_uuid(doctor, stand_in):
+def test_devices_of_cuda_are_reported_by_uuid(doctor, stand_in):
     stand_in("libnvidia-ml.so.1", source(NVML, INIT=0, LOST=9, STUCK=0))
     found = doctor(stand_in("libcuda.so.1", source(DRIVER, INIT=0)) | {"CUDA_VISIBLE_DEVICES": "1,0"})
     assert found["cuda", "CUDA_VISIBLE_DEVICES"]["value"] == "'1,0'"
@@ -285,7 +285,7 @@ def test_a_cupti_from_before_subscriptions(doctor, stand_in):
     assert "12.0" in doctor(env)["cuda", "GPU tracing"]["advice"]
 
 
-def test_others_who_want_to_trace_are_told(doctor, tmp_path):
+def test_others_who_want_to_trace_are_reported(doctor, tmp_path):
     found = doctor({"CUDA_INJECTION64_PATH": "/no/tool.so", "TEARDOWN_CUPTI": "1", "NSYS_PROFILING_SESSION_ID": "1"})
     assert found["cuda", "CUDA_INJECTION64_PATH"]["state"] == "limited"
     assert "/no/tool.so, which cannot be read" in found["cuda", "CUDA_INJECTION64_PATH"]["value"]

@@ -112,7 +112,7 @@ def test_pictures_are_png(marey, tmp_path):
         (["cat", "dump", "layer.out", "-s", "0", "-o", "no/such/file"], "cannot write no/such/file"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(marey, dump, args, sentence):
+def test_mistakes_are_reported_in_a_sentence(marey, dump, args, sentence):
     done = marey("dump", *args)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"marey: {sentence}") and done.stderr.count("\n") == 1

@@ -425,7 +425,7 @@ def test_a_report_leaves_locks_alone_that_are_not_its_own(marey, emit, tmp_path,
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_program_that_is_told_to_end_is_measured_up_to_there(start, nvml, environment, counters, tmp_path, number):
+def test_a_program_that_is_asked_to_end_is_measured_up_to_there(start, nvml, environment, counters, tmp_path, number):
     environment.update(nvml(f"log {tmp_path / 'calls'}"))
     (tmp_path / "calls").touch()
     # A shell ignores SIGINT in the background, and so would what it starts.

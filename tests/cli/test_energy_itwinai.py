@@ -91,7 +91,7 @@ def test_missing_readings_are_no_zeroes(marey, tmp_path):
     assert run["itwinai_wh"] == pytest.approx(100 * 10 * 2 / 3600)
 
 
-def test_rows_that_lack_something_are_left_out_and_told(marey, tmp_path):
+def test_rows_that_lack_something_are_left_out_and_reported(marey, tmp_path):
     rows = [*power_rows(100, 4, gpus=1), [9, 50, "", 0, 0, 1, "torch-ddp", 2], [10, 50, "nan", 0, 0, 1, "torch-ddp", 2]]
     write(tmp_path / "a.csv", GPU, rows)
     done = marey("report", "--energy", "a.csv")
@@ -110,7 +110,7 @@ def test_rows_that_lack_something_are_left_out_and_told(marey, tmp_path):
         ("epoch_id,time,name,nodes\n0,1.5,torch-ddp,1\n", "has no readings of GPU power"),
     ],
 )
-def test_other_files_are_told_apart(marey, tmp_path, text, says):
+def test_other_files_are_distinguished(marey, tmp_path, text, says):
     (tmp_path / "a.csv").write_text(text)
     done = marey("report", "--energy", "a.csv")
     assert (done.returncode, done.stdout) == (2, "")
@@ -166,7 +166,7 @@ def test_several_runs_have_folders_of_their_own(marey, compiled, tmp_path):
     assert len(list((tmp_path / "out").glob("*/gpu-energy-data/unknown_2.csv"))) == 2
 
 
-def test_nothing_to_write_is_told(marey, recording, run):
+def test_nothing_to_write_is_reported(marey, recording, run):
     done = marey("report", run, "--energy", "--write-itwinai", "/proc/nowhere")
     assert done.returncode == 2
     assert "make /proc/nowhere" in done.stderr

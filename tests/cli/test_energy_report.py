@@ -123,7 +123,7 @@ def test_a_recording_without_energy_says_how_to_get_it(marey, recording):
     assert "run.marey has no energy in it: 'marey run --energy' records it" in done.stderr
 
 
-def test_what_marey_run_measures_is_told(marey, compiled, build_dir, tmp_path):
+def test_what_marey_run_measures_is_reported(marey, compiled, build_dir, tmp_path):
     """From the reading of NVML (a stand-in) to joules: two GPUs of 300 W, of which the program sees one."""
     (tmp_path / "nvml.txt").write_text("gpus 2\nwatts 300 0 1\nbusy 60\n")
     env = {

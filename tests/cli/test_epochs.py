@@ -86,7 +86,7 @@ def test_the_page_has_the_tables(marey, ranks, tmp_path):
         (["--epochs", "--csv", "--table", "x"], "no table 'x' of epochs"),
     ],
 )
-def test_wrong_options_are_told(marey, ranks, options, sentence):
+def test_wrong_options_are_reported(marey, ranks, options, sentence):
     result = marey("report", ranks, *options)
     assert result.returncode == 2
     assert sentence in result.stderr

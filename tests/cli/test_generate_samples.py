@@ -144,7 +144,7 @@ def test_self_and_inclusive_by_anything(generate):
     assert "50.0 %" in generate(RUN, "--by", "function").stdout
 
 
-def test_processes_and_threads_are_told_apart(generate):
+def test_processes_and_threads_are_distinguished(generate):
     text = (
         'process 7:"python train.py";thread (0x1F): MainThread;main (a.py:1) 30\n'
         'process 7:"python train.py";thread (0x2F): loader;main (a.py:1) 10\n'
@@ -179,7 +179,7 @@ def test_a_folder_is_read_whole_and_no_deeper(marey, tmp_path):
     assert rows_of(done.stdout)[0]["proportion (n)"] == "100.00% (6)"
 
 
-def test_lines_that_are_no_stacks_are_told(generate):
+def test_lines_that_are_no_stacks_are_reported(generate):
     done = generate("main (a.py:3) 5\nmain (b.py:4) 6\nmain (b.py:5) 7\nmain (b.py:6) 7\nno stack at all\n")
     assert "left out 1 of 5 lines that are not stacks; the first is line 5: no stack at all" in done.stderr
     assert rows_of(done.stdout)[0]["proportion (n)"] == "28.00% (7)"

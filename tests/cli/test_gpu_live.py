@@ -166,7 +166,7 @@ def test_every_other_export_takes_it(marey: Any, traced: Callable[..., Path]) ->
         assert marey("export", path, "--to", format, "-o", "out").returncode == 0
 
 
-def test_a_full_log_is_told_everywhere(marey: Any, traced: Callable[..., Path]) -> None:
+def test_a_full_log_is_reported_everywhere(marey: Any, traced: Callable[..., Path]) -> None:
     path = traced("begin train many 200000 7 sync end", options="disk=64KiB,pool=2MiB")
     lost = json.loads(marey("report", path, "--gpu", "--json").stdout)["lost_events"]
     assert lost > 0
@@ -175,7 +175,9 @@ def test_a_full_log_is_told_everywhere(marey: Any, traced: Callable[..., Path]) 
 
 
 @pytest.mark.parametrize("command", [("report",), ("report", "--gpu"), ("breakdown",)])
-def test_dropped_records_are_told_everywhere(marey: Any, traced: Callable[..., Path], command: tuple[str, ...]) -> None:
+def test_dropped_records_are_reported_everywhere(
+    marey: Any, traced: Callable[..., Path], command: tuple[str, ...]
+) -> None:
     told = marey(*command, traced(cupti="dropped=5"))
     assert told.returncode == 0
     assert "records of GPU work were dropped by CUPTI" in told.stdout

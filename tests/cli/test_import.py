@@ -137,7 +137,7 @@ def test_what_is_no_trace_gets_one_sentence(marey_here, tmp_path, name, text, sa
         assert done.stderr.count("\n") == 1
 
 
-def test_a_folder_without_traces_is_told(marey_here, tmp_path):
+def test_a_folder_without_traces_is_reported(marey_here, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# A\n")
     done = marey_here("report", "notes")
@@ -219,7 +219,7 @@ def test_files_without_a_rank_are_numbered(marey_here, tmp_path):
     assert {(row["rank"], row["name"]) for row in found["ranks"]} == {(0, "b"), (1, "a"), (2, "c")}
 
 
-def test_two_files_of_one_rank_are_told(marey_here, ranks):
+def test_two_files_of_one_rank_are_reported(marey_here, ranks):
     shutil.copy(RANK_0, ranks / "again.json.gz")
     done = marey_here("report", ranks)
     assert "again.json.gz and sampled_rank-0.json.gz both have rank 0." in done.stdout
@@ -251,7 +251,7 @@ def test_a_trace_that_is_cut_off_is_read_as_far_as_it_goes(marey_here, tmp_path)
         assert f"marey: {name} is cut off" in done.stderr
 
 
-def test_a_bad_file_among_good_ones_is_left_out_and_told(marey_here, ranks):
+def test_a_bad_file_among_good_ones_is_left_out_and_reported(marey_here, ranks):
     (ranks / "rank-2.json").write_text('{"traceEvents": []}')
     done = marey_here("report", ranks)
     assert done.returncode == 0
@@ -316,7 +316,7 @@ def test_a_pipe_is_read_once(marey_here, start, tmp_path):
     assert json.loads(out)["ranges"]
 
 
-def test_stats_and_traces_are_told_apart(marey_here, tmp_path):
+def test_stats_and_traces_are_distinguished(marey_here, tmp_path):
     """Both may begin with a brace."""
     (tmp_path / "t.json").write_text(trace(*[slice_of("step", 10 * i, 5) for i in range(30)]))
     done = marey_here("compare", "t.json", "t.json", "--json")

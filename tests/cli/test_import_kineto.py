@@ -134,7 +134,7 @@ def test_every_event_is_there_to_the_nanosecond(trace: Path, list_events: Callab
     assert Counter((int(ns), name) for _pid, _tid, ns, name, _cat in lines.get("mark", [])) == expected.marks()
 
 
-def test_who_it_was_is_told(trace: Path, list_events: Callable[[Path], Lines]) -> None:
+def test_who_it_was_is_reported(trace: Path, list_events: Callable[[Path], Lines]) -> None:
     content, lines = read_json(trace), list_events(trace)
     info = content.get("distributedInfo", {})
     ((_pid, rank, world_size, _command, _host, backend, gpu, source),) = lines["process"]

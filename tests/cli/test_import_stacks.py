@@ -69,7 +69,7 @@ profile.dump_stats(sys.argv[1])
 """
 
 # Recursion: of one function, of two, of the standard library's parsers.
-CIRCLES = """
+CYCLES = """
 import cProfile, json, sys
 
 def fib(n):
@@ -127,7 +127,7 @@ def named(functions: dict[tuple[str, int, str], Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("text", [STRAIGHT, CIRCLES], ids=["straight", "circles"])
+@pytest.mark.parametrize("text", [STRAIGHT, CYCLES], ids=["straight", "cycles"])
 @pytest.mark.parametrize("python", interpreters())
 def test_each_function_has_its_calls_and_its_own_time(marey, tmp_path, text, python):
     path = profile(tmp_path, text, python)
@@ -154,7 +154,7 @@ def test_totals_are_exact_where_nothing_recurs(marey, tmp_path):
 
 
 def test_a_recursion_has_the_time_of_its_outermost_calls(marey, tmp_path):
-    path = profile(tmp_path, CIRCLES)
+    path = profile(tmp_path, CYCLES)
     rows = report(marey, path)
     expected = named(pstats.Stats(str(path)).stats)
     whole = rows["main"][1]
@@ -165,7 +165,7 @@ def test_a_recursion_has_the_time_of_its_outermost_calls(marey, tmp_path):
 
 @pytest.mark.parametrize("version", range(marshal.version + 1))
 def test_every_version_of_marshal_is_read(marey, tmp_path, version):
-    stats = pstats.Stats(str(profile(tmp_path, CIRCLES))).stats
+    stats = pstats.Stats(str(profile(tmp_path, CYCLES))).stats
     path = tmp_path / "again.prof"
     path.write_bytes(marshal.dumps(stats, version))
     packed = tmp_path / "packed.prof.gz"

@@ -104,7 +104,7 @@ def test_json_has_the_tables(marey, loop):
     }
 
 
-def test_a_range_that_is_not_there_is_told(marey, loop):
+def test_a_range_that_is_not_there_is_reported(marey, loop):
     assert "No range 'loading' ran in an iteration" in marey("report", loop, "--data", "loading").stdout
 
 

@@ -61,7 +61,7 @@ def test_the_whole_is_the_sum_of_all_ranks(answer: dict[str, Any], ranks: list[R
             assert is_near(row[column], nearest_rank(values, q)), (name, column)
 
 
-def test_each_rank_is_told_by_itself(answer: dict[str, Any], ranks: list[Rank]) -> None:
+def test_each_rank_is_reported_by_itself(answer: dict[str, Any], ranks: list[Rank]) -> None:
     told = {(row["rank"], row["name"]): row for row in answer["ranks"]}
     assert len(told) == N_RANKS * len(RANGES)
     for rank in ranks:

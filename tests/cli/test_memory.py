@@ -50,7 +50,7 @@ def by_function(rows: list[dict[str, Any]], function: str) -> list[dict[str, Any
     return [row for row in rows if row["stack"] and row["stack"].split(" < ")[0].startswith(function + " (")]
 
 
-def test_a_planted_leak_is_found_exactly_when_every_allocation_is_told(
+def test_a_planted_leak_is_found_exactly_when_every_allocation_is_reported(
     measured: Callable[..., dict[str, Any]], allocate: Path
 ) -> None:
     tables = measured(allocate, "leak", 60, 100_000, sample=1)
@@ -90,7 +90,7 @@ def test_a_program_that_frees_what_it_takes_is_not_suspected(
     assert not any(row["is_suspected"] for row in tables["growth"])
 
 
-def test_the_peak_of_each_phase_is_told(measured: Callable[..., dict[str, Any]], allocate: Path) -> None:
+def test_the_peak_of_each_phase_is_reported(measured: Callable[..., dict[str, Any]], allocate: Path) -> None:
     tables = measured(allocate, "peak", 50 * MIB, sample=1)
     phases = {row["phase"]: row for row in tables["phases"]}
     assert phases["high"]["peak_bytes"] == pytest.approx(50 * MIB, rel=0.01)
@@ -131,7 +131,7 @@ def test_signal_handlers_that_record_do_no_harm(measured: Callable[..., dict[str
     assert tables["pools"][0]["samples"] > 0
 
 
-def test_after_a_kill_nearly_all_is_there_and_the_rest_is_told(
+def test_after_a_kill_nearly_all_is_there_and_the_rest_is_reported(
     marey: Callable[..., Finished], start: Callable[..., subprocess.Popen], allocate: Path, tmp_path: Path
 ) -> None:
     running = start("run", "-q", "-o", "run.marey", "--memory", "--memory-sample", 1, "--", allocate, "wait", 1_000_000)
@@ -449,7 +449,7 @@ def test_a_pickle_that_makes_objects_is_refused(marey: Callable[..., Finished], 
 
 
 @pytest.mark.parametrize("cut", [2, 50, 400])
-def test_a_snapshot_that_is_cut_off_is_told(marey: Callable[..., Finished], tmp_path: Path, cut: int) -> None:
+def test_a_snapshot_that_is_cut_off_is_reported(marey: Callable[..., Finished], tmp_path: Path, cut: int) -> None:
     (tmp_path / "cut.pickle").write_bytes(pickle.dumps(snapshot(), protocol=4)[:cut])
     done = marey("report", "--memory", "cut.pickle")
     assert done.returncode == 2

@@ -186,7 +186,7 @@ def test_what_is_no_store_is_one_sentence_and_nothing_is_made(tmp_path, capsys, 
     assert {path.name for path in tmp_path.iterdir()} <= {"notes.db", "out.csv"}
 
 
-def test_an_experiment_that_is_not_there_is_told_with_those_that_are(uri, tmp_path, capsys):
+def test_an_experiment_that_is_not_there_is_reported_with_those_that_are(uri, tmp_path, capsys):
     from marey.itwinai.__main__ import main
 
     assert main(["mlflow", uri, str(tmp_path / "out.csv"), "--experiment", "none"]) == 2

@@ -278,7 +278,7 @@ def test_html_of_a_comparison_excludes_its_other_outputs(marey, recording, other
 
 
 @needs_viewer
-def test_a_damaged_log_is_told(marey, busy, tmp_path):
+def test_a_damaged_log_is_reported(marey, busy, tmp_path):
     damage_events(busy)
     done = marey("report", busy, "--html", "page.html")
     assert done.returncode == 2

@@ -55,7 +55,7 @@ def test_ranks_that_were_started_one_by_one_are_one_run(marey, folder):
     assert any(note.startswith("Ranks 4 and 5 of 6 have no log here") for note in notes(marey, folder))
 
 
-def test_one_run_of_two_sizes_is_told(marey, folder):
+def test_one_run_of_two_sizes_is_reported(marey, folder):
     rank_logs.write(folder, [*rank_logs.job(4)[:3], Rank(3, 3)])
     assert any("record world sizes of 3 and 4" in note for note in notes(marey, folder))
 
@@ -130,7 +130,7 @@ def test_versions_of_marey_that_differ_are_named(marey, folder):
 # ---- clocks ----
 
 
-def test_hosts_whose_clocks_differ_by_hours_are_told(marey, folder):
+def test_hosts_whose_clocks_differ_by_hours_are_reported(marey, folder):
     ranks = [rank._replace(clock_ns=3 * HOUR if rank.host == "node2" else 0) for rank in rank_logs.job(32)]
     rank_logs.write(folder, ranks)
     (note,) = notes(marey, folder)
@@ -148,7 +148,7 @@ def test_hosts_that_start_a_little_later_are_not(marey, folder):
 # ---- ranks that are there twice ----
 
 
-def test_two_processes_of_one_rank_are_told(marey, folder):
+def test_two_processes_of_one_rank_are_reported(marey, folder):
     rank_logs.write(folder, [*rank_logs.job(8), Rank(3, 8, host="node7", pid=9)])
     (note,) = notes(marey, folder)
     assert note.startswith("Two processes ran as rank 3 at the same time, ")
@@ -164,7 +164,7 @@ def test_a_rank_that_was_started_anew_is_no_duplicate(marey, folder):
     ]
 
 
-def test_a_log_that_was_copied_is_told(marey, folder):
+def test_a_log_that_was_copied_is_reported(marey, folder):
     paths = rank_logs.write(folder, rank_logs.job(4))
     (folder / "copy.klog").write_bytes(paths[2].read_bytes())
     (note,) = notes(marey, folder)
@@ -250,7 +250,7 @@ def test_recordings_still_being_written_are_shown_as_far_as_they_are(marey, wait
     assert any(note.startswith("Rank 2 of 3 has no log here: ") for note in report["warnings"])
 
 
-def test_an_empty_log_is_told(marey, folder):
+def test_an_empty_log_is_reported(marey, folder):
     rank_logs.write(folder, rank_logs.job(2))
     (folder / "r2-node0-1-0000.klog").write_bytes(b"")
     (note,) = notes(marey, folder)
@@ -301,7 +301,7 @@ def test_few_ranks_have_a_row_each(marey, folder):
     assert text.count("forward") >= 16
 
 
-def test_many_ranks_are_told_by_exception(marey, folder):
+def test_many_ranks_are_reported_by_exception(marey, folder):
     rank_logs.write(folder, rank_logs.job(64), planted)
     text = marey("report", folder, "--ranks").stdout
     assert "ranks: 64 on 8 hosts; an iteration takes 100 us in the median" in text

@@ -37,7 +37,7 @@ def test_each_command_has_its_part_and_a_line_in_the_table(marey):
     assert set(re.findall(r"^\| \[`([\w-]+)`\]\(#marey-", PAGE, re.MULTILINE)) == names
 
 
-def test_each_option_is_told_and_none_that_is_not_there(marey):
+def test_each_option_is_reported_and_none_that_is_not_there(marey):
     wrong = {}
     for command, text in parts().items():
         there = options_of(marey, command)

@@ -119,14 +119,14 @@ def test_a_file_in_the_way_is_refused(marey, emit, tmp_path):
     assert (done.returncode, "is not a directory" in done.stderr) == (2, True)
 
 
-def test_a_missing_parent_is_told_before_the_program_starts(marey, tmp_path):
+def test_a_missing_parent_is_reported_before_the_program_starts(marey, tmp_path):
     done = marey("run", "--only", "ranges", "-o", "no/such/run.marey", "touch", "started")
     assert done.returncode == 2
     assert "no/such/run.marey" in done.stderr
     assert not (tmp_path / "started").exists()
 
 
-def test_an_unwritable_place_is_told_before_the_program_starts(marey, tmp_path):
+def test_an_unwritable_place_is_reported_before_the_program_starts(marey, tmp_path):
     done = marey("run", "--only", "ranges", "-o", "/proc/run.marey", "touch", "started")
     assert (done.returncode, "/proc/run.marey" in done.stderr) == (2, True)
     assert not (tmp_path / "started").exists()
@@ -323,13 +323,13 @@ def test_no_events_name_the_command_that_would_have_some(marey, tmp_path):
 
 
 @pytest.mark.parametrize("flags", ["-I", "-S", "-bE"])
-def test_a_python_that_will_not_listen_is_told_about(marey, tmp_path, flags):
+def test_a_python_that_will_not_listen_gets_a_message(marey, tmp_path, flags):
     (tmp_path / "train.py").write_text("")
     done = marey("run", "--only", "ranges", "--", sys.executable, flags, "train.py")
     assert f"Python's option -{flags[-1]} keeps marey out" in done.stderr
 
 
-def test_a_script_whose_first_line_will_not_listen_is_told_about(marey, tmp_path):
+def test_a_script_whose_first_line_will_not_listen_gets_a_message(marey, tmp_path):
     (tmp_path / "python3").symlink_to(sys.executable)  # a first line cannot name a path with a space
     script = tmp_path / "train.py"
     script.write_text(f"#!{tmp_path}/python3 -I\n")
@@ -337,7 +337,7 @@ def test_a_script_whose_first_line_will_not_listen_is_told_about(marey, tmp_path
     assert "Python's option -I keeps marey out" in marey("run", "--only", "ranges", "--", "./train.py").stderr
 
 
-def test_a_python_program_without_ranges_is_told_about(marey, tmp_path):
+def test_a_python_program_without_ranges_gets_a_message(marey, tmp_path):
     (tmp_path / "train.py").write_text("")
     assert (
         "the program has no marey ranges" in marey("run", "--only", "ranges", "--", sys.executable, "train.py").stderr

@@ -80,7 +80,7 @@ def test_stacks_as_json(marey, python):
     assert threads["rester"]["threads"][0]["state"] == "waiting"
 
 
-def test_ranks_stand_together_and_the_outlier_is_told(marey, python):
+def test_ranks_stand_together_and_the_outlier_is_reported(marey, python):
     ranks = [python(RANK, RANK=str(rank), WORLD_SIZE="4") for rank in range(4)]
     done = marey("stacks", *(rank.pid for rank in ranks))
     assert done.returncode == 0
@@ -269,7 +269,7 @@ def test_put_to_sleep_it_gives_the_terminal_back_and_takes_it_again(program, env
 # ---- watch ----
 
 
-def test_a_stall_is_told_once_with_all_stacks(marey, start, python, tmp_path):
+def test_a_stall_is_reported_once_with_all_stacks(marey, start, python, tmp_path):
     process = python(STUCK)
     done = marey("watch", process.pid, "--stall", "500ms", "--once")
     assert done.returncode == 1
@@ -425,7 +425,7 @@ def test_the_example_shows_its_slow_line(marey):
     assert report["lines"][0]["function"] == "augment"
 
 
-def test_a_wrong_rate_is_told_before_anything_runs(marey, tmp_path):
+def test_a_wrong_rate_is_reported_before_anything_runs(marey, tmp_path):
     done = marey("run", "--sample=often", "--", sys.executable, "-c", "open('ran', 'w')")
     assert done.returncode == 2 and "--sample takes how often a second" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -446,7 +446,7 @@ def nobody(program: Path, tmp_path: Path) -> dict[str, object]:
     return {"python": system, "as": {"user": 65534, "group": 65534, "extra_groups": []}}
 
 
-def test_an_unprivileged_user_reads_what_is_its_own_and_is_told_why_not_else(marey, nobody, python, tmp_path):
+def test_an_unprivileged_user_reads_what_is_its_own_and_learns_why_not_else(marey, nobody, python, tmp_path):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     theirs = subprocess.Popen([nobody["python"], "-c", STUCK], **pipes, **nobody["as"])
     try:

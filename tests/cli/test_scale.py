@@ -318,7 +318,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("more", WRONG, ids=" ".join)
-def test_a_wrong_option_is_told_in_one_sentence(marey, known, more):
+def test_a_wrong_option_is_reported_in_one_sentence(marey, known, more):
     done = marey("scale", known, *more)
     assert done.returncode == 2
     assert done.stderr.startswith("marey: ") and done.stderr.count("\n") == 1

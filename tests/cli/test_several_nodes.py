@@ -91,7 +91,9 @@ def record(program: Path, nodes: list[str], folder: Path, slow_ranks: str) -> No
         space = ["ip", "netns", "exec", name, "unshare", "--uts", "--time", "--monotonic", 200_000 * i]
         script = f'hostname node{i} && exec "$@"'
         words = [str(word) for word in (*space, "sh", "-c", script, "sh", *command)]
-        jobs.append(subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        jobs.append(
+            subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        )
     for job in jobs:
         output = job.communicate(timeout=400)[0].decode()
         assert job.returncode == 0, output

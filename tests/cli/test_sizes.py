@@ -353,6 +353,8 @@ GROWTH = [
     (trace_by_devices, ".json", 2000, "breakdown {} --by stream"),
     (trace_by_devices_in_ranges, ".json", 2000, "breakdown {} --by range"),
     (trace_by_streams, ".json", 2000, "report {} --gpu"),
+    (trace_by_streams, ".json", 2000, "report {} --path"),
+    (trace_by_devices, ".json", 2000, "report {} --path"),
     (stacks_by_depth, ".speedscope.json", 5000, "report {} --samples"),
     (stacks_by_depth, ".speedscope.json", 5000, "export {} --to callgrind -o {out}"),
     (stacks_by_depth, ".speedscope.json", 5000, "export {} --to pstats -o {out}"),

@@ -123,7 +123,7 @@ def test_speedscope_has_a_profile_for_each_thread_and_frames_with_places(marey, 
     assert {"marked", "loss"}.isdisjoint(frame["name"] for frame in file["shared"]["frames"])
 
 
-def test_ranks_are_told_apart(marey, emit):
+def test_ranks_are_distinguished(marey, emit):
     for rank in "01":
         marey(
             "run",
@@ -348,7 +348,7 @@ def test_a_damaged_recording_is_exported_as_far_as_it_goes(marey, busy, to):
         (["--to", "collapsed", "--by", "host"], "thread"),
     ],
 )
-def test_wrong_wishes_are_told_in_one_sentence(marey, recording, tmp_path, args, words):
+def test_wrong_wishes_are_reported_in_one_sentence(marey, recording, tmp_path, args, words):
     before = set(tmp_path.iterdir())
     done = marey("export", recording, *args)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

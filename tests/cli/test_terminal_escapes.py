@@ -87,6 +87,7 @@ REPORTS = [
     ["report", "--samples"],
     ["report", "--energy"],
     ["report", "--epochs"],
+    ["report", "--path"],
     ["report", "--filter", HOSTILE],
     ["report", "--sort", HOSTILE],
     ["report", "--csv", "--table", HOSTILE],

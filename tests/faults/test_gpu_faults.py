@@ -367,7 +367,7 @@ def test_what_keeps_cupti_from_a_later_start_is_said_once(alone, found, tmp_path
     assert said(done).removeprefix("marey: ") in found(tmp_path / "run.marey").notes
 
 
-def test_what_is_wrong_with_a_later_start_is_told_at_once(alone):
+def test_what_is_wrong_with_a_later_start_is_reported_at_once(alone):
     done = alone(f"start_later {NOW} start run.marey start_later 1:0:0:0 stop")
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["refused", "refused"]
     assert done.stderr == ""
@@ -451,7 +451,7 @@ def test_a_tool_that_waits_for_cuda_is_left_alone(run, tool, standins, environme
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_records_that_cupti_drops_are_told(traced, found, tmp_path):
+def test_records_that_cupti_drops_are_reported(traced, found, tmp_path):
     done = traced("launch a 7 gpu_stop counts", cupti="dropped=5")
     assert counts_in(done.stdout)["dropped"] == 5
     there = found(tmp_path / "run.marey")
@@ -459,7 +459,7 @@ def test_records_that_cupti_drops_are_told(traced, found, tmp_path):
     assert any("5 records of GPU work were dropped" in note for note in there.notes)
 
 
-def test_a_cupti_that_gives_no_records_is_told(traced, found, tmp_path):
+def test_a_cupti_that_gives_no_records_is_reported(traced, found, tmp_path):
     done = traced("begin train launch a 7 end gpu_stop is_on", cupti="flush=7")
     assert done.stdout == "off\n"
     there = found(tmp_path / "run.marey")
@@ -471,7 +471,7 @@ def test_a_cupti_that_gives_no_records_is_told(traced, found, tmp_path):
 # ---- ends ----
 
 
-def test_work_that_still_runs_at_the_exit_is_told(traced, found, tmp_path):
+def test_work_that_still_runs_at_the_exit_is_reported(traced, found, tmp_path):
     done = traced("launch done 7 hold launch runs 7")
     assert done.stderr == ""
     there = found(tmp_path / "run.marey")

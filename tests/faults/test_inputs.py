@@ -199,7 +199,7 @@ def test_a_recording_of_nothing_but_foreign_logs_is_refused(
     assert try_to_read(run, tool, copy_with(recording, tmp_path, b"not a log" * 20), tmp_path) == 2
 
 
-def test_a_damaged_log_beside_a_sound_one_is_told_below_the_report(
+def test_a_damaged_log_beside_a_sound_one_is_reported_below_the_report(
     recording: Path, run: Any, tool: str, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy.marey"

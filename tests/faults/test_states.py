@@ -107,19 +107,19 @@ def test_no_instrument_ends_a_recording_that_has_no_log_yet(
 # ---- impossible places ----
 
 
-def test_a_missing_folder_is_told(program: Any, run: Any, tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(program: Any, run: Any, tmp_path: Path) -> None:
     done = run(program("finite", tmp_path / "no" / "run.marey", 1, 10, ""), status=1)
     assert str(tmp_path / "no") in done.stderr and "No such file" in done.stderr
 
 
-def test_a_file_in_its_place_is_told(program: Any, run: Any, tmp_path: Path) -> None:
+def test_a_file_in_its_place_is_reported(program: Any, run: Any, tmp_path: Path) -> None:
     (tmp_path / "run.marey").write_text("something else")
     done = run(program("finite", tmp_path / "run.marey", 1, 10, ""), status=1)
     assert "is not a directory" in done.stderr
     assert (tmp_path / "run.marey").read_text() == "something else"
 
 
-def test_an_unwritable_folder_is_told(program: Any, run: Any, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(program: Any, run: Any, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
     if os.access(closed, os.W_OK):  # root writes anywhere but here
@@ -192,7 +192,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(
         assert re.search(r"lost: .*, and [\d.]+ [kM] events between", report), report
 
 
-def test_a_disk_that_is_full_from_the_start_is_told(program: Any, run: Any, small_disk: Path) -> None:
+def test_a_disk_that_is_full_from_the_start_is_reported(program: Any, run: Any, small_disk: Path) -> None:
     with (small_disk / "ballast").open("wb") as ballast, pytest.raises(OSError):
         while True:
             ballast.write(b"\0" * 65536)
@@ -234,7 +234,7 @@ def test_blocking_loses_nothing_while_the_disk_keeps_up(program: Any, run: Any, 
     assert [lane["ends"] for lane in lanes_of(found)] == [ranges] * 2
 
 
-def test_a_spent_disk_budget_is_told_and_kept(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
+def test_a_spent_disk_budget_is_reported_and_kept(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.marey"
     done = run(program("finite", path, 1, 1_000_000, "pool=2M,disk=256K"))
     assert done.stderr.count("\n") == 1 and "budget" in done.stderr

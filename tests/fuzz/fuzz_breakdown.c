@@ -1,6 +1,6 @@
 /*
- * Any bytes as a log: broken down, one way or another, printed and as JSON; and the report of its GPU work. The parts
- * must add up whatever it holds.
+ * Any bytes as a log: broken down, one way or another, printed and as JSON; the report of its GPU work; and its critical
+ * path. The parts must add up whatever it holds.
  */
 #include <stdio.h>
 
@@ -66,6 +66,23 @@ static void report_gpus(marey_recording *recording)
         fclose(out);
 }
 
+/* That each step adds up is asserted by the analysis itself; here, that its host time is divided without a rest. */
+static void find_path(marey_recording *recording)
+{
+    marey_report *report = NULL;
+    uint64_t length_ns = 0, ns = 0;
+    if (marey_report_create("path", &recording, 1, NULL, &report) != MAREY_OK)
+        return;
+    const marey_table *steps = marey_report_table(report, "steps"),
+                      *parts = marey_report_table(report, "parts");
+    for (size_t row = 0; row < marey_table_n_rows(steps); row++)
+        length_ns += number(steps, row, "length_ns");
+    for (size_t row = 0; row < marey_table_n_rows(parts); row++)
+        ns += number(parts, row, "ns");
+    MAREY_ASSERT(ns == length_ns);
+    marey_report_destroy(report);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     marey_recording *recording = fuzz_open_log(data, size);
@@ -73,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     break_down(recording, marey__crc32c(0, data, size));
     report_gpus(recording);
+    find_path(recording);
     marey_recording_close(recording);
     return 0;
 }

@@ -17,13 +17,13 @@ static void make(struct marey__merge *merge)
 }
 
 /* A parsed summary can be serialized, and the result can be parsed and merged. */
-static void again(struct marey__merge *merge, struct marey__lender *lender)
+static void again(struct marey__merge *merge, struct marey__merge_storage *storage)
 {
     struct marey__buf packed = {0};
     marey__merge_pack(merge, &packed);
     if (packed.failed)
         abort();
-    MAREY_ASSERT(marey__merge_unpack(merge, lender, packed.data, packed.len) == MAREY_OK);
+    MAREY_ASSERT(marey__merge_unpack(merge, storage, packed.data, packed.len) == MAREY_OK);
     make(merge);
     marey__buf_fini(&packed);
 }
@@ -31,7 +31,7 @@ static void again(struct marey__merge *merge, struct marey__lender *lender)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct marey__merge merge;
-    struct marey__lender lender = {0};
+    struct marey__merge_storage storage = {0};
     /* Fix the checksum, which only protects against random errors. */
     uint8_t *bytes = malloc(size + 4);
     if (bytes == NULL || marey__merge_init(&merge) != MAREY_OK) {
@@ -41,10 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(bytes, data, size);
     const uint32_t crc = marey__crc32c(0, bytes, size);
     memcpy(bytes + size, &crc, sizeof crc);
-    if (marey__merge_unpack(&merge, &lender, bytes, size + 4) == MAREY_OK)
-        again(&merge, &lender);
+    if (marey__merge_unpack(&merge, &storage, bytes, size + 4) == MAREY_OK)
+        again(&merge, &storage);
     marey__merge_fini(&merge);
-    marey__lender_fini(&lender);
+    marey__merge_storage_fini(&storage);
     free(bytes);
     return 0;
 }

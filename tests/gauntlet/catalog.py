@@ -440,8 +440,12 @@ HEALTHY = (
         )
     ),
     *(Healthy("nbody_healthy.c", args, ()) for args in ("150 1", "250 2")),
+    *(Healthy("pipeline_healthy.py", "100", (), python=python) for python in (None, "3.13")),
+    *(Healthy("stages_healthy.py", "80", (), python=python) for python in (None, "3.12")),
+    Healthy("memmap_healthy.py"),
     *(Healthy("commands_healthy.py", "30", (), python=python) for python in (None, "3.12")),
     *(Healthy("ddp_healthy.py", args) for args in ("150 512", "80 1024")),
+    *(Healthy("ppo_healthy.py", args) for args in ("", "--updates 12 --width 512")),
     Healthy("gan_items_gpu.py", is_fixed=True, is_gpu=True),
     Healthy("gradient_norms_gpu.py", is_fixed=True, is_gpu=True),
     Healthy("negatives_gpu.py", is_fixed=True, is_gpu=True),

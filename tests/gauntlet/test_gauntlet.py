@@ -14,6 +14,7 @@ FAST_HEALTHY = (
     Healthy("heat_healthy.py", "1500 500", ("numpy",)),
     Healthy("hash_healthy.py", "150 sha256", ()),
     Healthy("gan_healthy.py", "--steps 80"),
+    Healthy("pipeline_healthy.py", "60", ()),
 )
 
 

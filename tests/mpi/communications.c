@@ -22,7 +22,7 @@ struct range {
     uint32_t lane, site;
     int depth;
     uint64_t begin_ns, end_ns; /* 0: none */
-    bool is_told;
+    bool is_reported;
     struct marey_communication told;
 };
 
@@ -59,7 +59,7 @@ static void take_record(uint32_t lane, const uint64_t *words, uint64_t ns)
         if (depths[lane] == 0)
             exit(4);
         struct range *range = &ranges[stacks[lane][depths[lane] - 1]];
-        range->is_told = true;
+        range->is_reported = true;
         marey_record_communication(words, &range->told);
         break;
     case MAREY_RECORD_ASYNC_BEGIN:
@@ -140,7 +140,7 @@ static void put_range(const marey_recording *recording, size_t process, const st
     printf(", \"depth\": %d, \"begin\": %" PRIu64, range->depth, range->begin_ns);
     put_end(range->end_ns);
     printf(", \"told\": ");
-    if (range->is_told)
+    if (range->is_reported)
         put_told(recording, process, &range->told);
     else
         printf("null");

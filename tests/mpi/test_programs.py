@@ -217,7 +217,7 @@ def test_awkward_paths_are_preloaded_by_a_link(mpi, program, run, installed, rec
 
 
 @with_one_mpi
-def test_a_missing_library_is_told_before_the_program_starts(mpi, run, installed, tmp_path):
+def test_a_missing_library_is_reported_before_the_program_starts(mpi, run, installed, tmp_path):
     prefix = installed("prefix")
     next(prefix.rglob("libmarey-mpi.so")).unlink()
     done = run([prefix / "bin" / "marey", "run", "--mpi", "--", "touch", "started"], status=2)
@@ -227,7 +227,7 @@ def test_a_missing_library_is_told_before_the_program_starts(mpi, run, installed
 
 
 @with_one_mpi
-def test_a_program_without_mpi_is_told(mpi, run, tool, tmp_path):
+def test_a_program_without_mpi_is_reported(mpi, run, tool, tmp_path):
     done = run([tool, "run", "--mpi", "-o", "run.marey", "--", "true"])
     assert "called no MPI function" in done.stderr
 

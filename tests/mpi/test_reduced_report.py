@@ -34,7 +34,7 @@ def test_the_answer_is_that_of_one_process(mpi: Mpi, tool: str, run: Run, many: 
     assert run(mpi.run(2, tool, "report", many, many, "--json")).stdout == alone
 
 
-def test_a_damaged_log_of_one_share_is_told_by_rank_0(mpi: Mpi, tool: str, run: Run, many: Path) -> None:
+def test_a_damaged_log_of_one_share_is_reported_by_rank_0(mpi: Mpi, tool: str, run: Run, many: Path) -> None:
     logs = sorted(many.glob("*.klog"))
     (many / "r0-nobody-1-00000000.klog").write_bytes(b"this is no log at all" * 10)
     broken = bytearray(logs[-1].read_bytes())

@@ -141,7 +141,7 @@ def test_an_environment_without_marey_borrows_the_package(bare_environment, mare
     assert marey.load(tmp_path / "run.marey").ranges["name"] == ["borrowed"]
 
 
-def test_an_interpreter_that_no_package_fits_is_told_once(bare_environment, tmp_path):
+def test_an_interpreter_that_no_package_fits_is_reported_once(bare_environment, tmp_path):
     """As for a Python of another version: the boot folder is there, a fitting extension is not."""
     unfit = tmp_path / "unfit" / "marey"
     unfit.mkdir(parents=True)

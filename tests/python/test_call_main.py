@@ -63,7 +63,7 @@ def test_the_status_is_the_scripts(run):
 @pytest.mark.parametrize(
     ("args", "sentence"), [(["-o", "x"], "is missing"), (["-s", "calls", "no.py"], "cannot run no.py")]
 )
-def test_mistakes_are_told(run, args, sentence):
+def test_mistakes_are_reported(run, args, sentence):
     done = run(*args)
     assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
 

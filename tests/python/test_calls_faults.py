@@ -172,7 +172,7 @@ def formatter() -> Iterator[Callable[[type, Any], None]]:
         register(kind, None)
 
 
-def test_a_formatter_that_raises_is_told_once(formatter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_formatter_that_raises_is_reported_once(formatter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Batch:
         """Its formatter fails."""
 
@@ -461,7 +461,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     assert any("nnnn" in str(row) for row in marey.load(tmp_path / "p.marey").calls())
 
 
-def test_functions_whose_names_have_a_zero_are_told_apart(tmp_path: Path) -> None:
+def test_functions_whose_names_have_a_zero_are_distinguished(tmp_path: Path) -> None:
     """On one line of one file, so that only the name is another."""
 
     def f() -> None:
@@ -617,7 +617,7 @@ def test_a_warning_that_is_an_error_leaves_all_as_it_was(run_python: Any) -> Non
     assert done.stdout.splitlines() == ["told", "[1]", "None None", "[1]"]
 
 
-def test_subinterpreters_are_told(run_python: Any) -> None:
+def test_subinterpreters_are_reported(run_python: Any) -> None:
     """A profile is of the main interpreter; what others do neither counts nor harms."""
     name = "_xxsubinterpreters" if sys.version_info < (3, 13) else "_interpreters"
     pytest.importorskip(name)
@@ -711,7 +711,7 @@ def right(depth: int, way: int) -> None:
     wide(depth, way)
 
 
-def test_a_budget_that_is_spent_is_told_and_counts_stay_exact(tmp_path: Path) -> None:
+def test_a_budget_that_is_spent_is_reported_and_counts_stay_exact(tmp_path: Path) -> None:
     now = [0]
 
     def clock() -> int:

@@ -60,7 +60,7 @@ def test_a_profile_of_cprofile_has_its_functions(tmp_path):
     assert "fn=" in (tmp_path / "x.callgrind").read_text()
 
 
-def test_what_is_not_there_is_told(tmp_path):
+def test_what_is_not_there_is_reported(tmp_path):
     marey.start(tmp_path / "plain.marey")
     with marey.range("step"):
         pass

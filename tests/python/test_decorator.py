@@ -318,7 +318,7 @@ class TestGenerators:
                 stubborn.throw(LookupError())
         assert len(marey.load(path).open) == 0
 
-    def test_one_that_ignores_close_is_told_so(self):
+    def test_one_that_ignores_close_is_reported_so(self):
         @marey.range("generator")
         def stubborn():
             try:

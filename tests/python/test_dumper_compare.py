@@ -53,7 +53,7 @@ def test_the_same_is_consistent_and_says_so(dumper, capsys):
     assert dumper.dump_count == 1
 
 
-def test_a_difference_is_told_with_its_place_and_both_values(dumper):
+def test_a_difference_is_reported_with_its_place_and_both_values(dumper):
     reference(dumper, {"x": torch.zeros(2, 3)})
     other = torch.zeros(2, 3)
     other[1, 2] = 0.5
@@ -97,7 +97,7 @@ def test_missing_and_extra_names(dumper):
     compare(dumper, {"a": torch.ones(1), "c": torch.ones(1)}, **allowed)
 
 
-def test_shapes_that_differ_are_told(dumper):
+def test_shapes_that_differ_are_reported(dumper):
     reference(dumper, {"x": torch.ones(3)})
     assert "d.x" in failure(dumper, {"x": torch.ones(4)})
 
@@ -109,7 +109,7 @@ def test_as_a_warning(dumper):
     assert dumper.dump_count == 1
 
 
-def test_a_reference_that_is_not_there_is_told_also_as_a_warning(dumper, folder):
+def test_a_reference_that_is_not_there_is_reported_also_as_a_warning(dumper, folder):
     with pytest.raises(FileNotFoundError, match=str(folder)):
         compare(dumper, {"x": torch.ones(1)}, as_warning=True)
     reference(dumper, {"x": torch.ones(1)})
@@ -148,7 +148,7 @@ def test_dump_can_be_made_to_compare(dumper, capsys):
         dumper.dump()
 
 
-def test_gradients_are_compared_as_well_and_both_are_told(dumper):
+def test_gradients_are_compared_as_well_and_both_are_reported(dumper):
     def add(factor):
         x = torch.ones(1, requires_grad=True)
         dumper.add_tensor_data("t", torch.full((1,), factor), Type.JSON)
@@ -295,7 +295,7 @@ def test_what_is_allowed_to_be_new_is_passed_on_to_dump(dumper):
     assert dumper.dump_count == 1
 
 
-def test_keys_with_colons_and_numbers_are_told_as_they_are(dumper):
+def test_keys_with_colons_and_numbers_are_reported_as_they_are(dumper):
     reference(dumper, {"a:b": torch.ones(1), 7: torch.ones(1)})
     text = failure(dumper, {"a:b": torch.zeros(1), 7: torch.zeros(1)})
     assert "d.a:b[0]" in text and "d.7[0]" in text

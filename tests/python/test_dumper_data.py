@@ -101,7 +101,7 @@ def test_views_are_written_as_their_numbers(dumper, folder, view):
     assert torch.equal(tensors(folder)["x"], tensor.detach())
 
 
-def test_sparse_and_quantized_tensors_are_converted_and_that_is_told(dumper, folder):
+def test_sparse_and_quantized_tensors_are_converted_and_that_is_reported(dumper, folder):
     from marey import _dump_leaves
 
     _dump_leaves._told.clear()
@@ -303,14 +303,14 @@ def test_records_are_taken_apart_by_their_fields(dumper, folder):
     assert names(folder) == ["s.image", "s.box.center", "s.box.label"]
 
 
-def test_data_that_contains_itself_is_told(dumper):
+def test_data_that_contains_itself_is_reported(dumper):
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(ValueError, match="contain itself"):
         dumper.add_tensor_data("x", loop)
 
 
-def test_what_cannot_be_dumped_is_told_where_it_is_added(dumper):
+def test_what_cannot_be_dumped_is_reported_where_it_is_added(dumper):
     with pytest.raises(TypeError, match=r"a\.b: a object .*register_custom_converter"):
         dumper.add_tensor_data("a", {"b": object()})
 
@@ -399,7 +399,7 @@ def test_permutations_and_their_overrides(dumper, folder):
 
 
 @pytest.mark.parametrize("axes", [[0], [0, 0, 1], [0, 1, 5]])
-def test_a_permutation_that_does_not_fit_is_told_at_the_add(dumper, axes):
+def test_a_permutation_that_does_not_fit_is_reported_at_the_add(dumper, axes):
     with pytest.raises(ValueError, match="permutation"):
         dumper.add_tensor_data("x", torch.ones(2, 3, 4), permute_axes=axes)
 

@@ -118,7 +118,7 @@ def test_memory_of_tensors_is_not_held_until_the_dump(dumper):
 # ---- gradients ----
 
 
-def test_gradients_that_were_not_set_are_told_before_anything_is_written(dumper, folder):
+def test_gradients_that_were_not_set_are_reported_before_anything_is_written(dumper, folder):
     x = torch.ones(1, requires_grad=True)
     dumper.add_tensor_data("t", torch.ones(1), Type.JSON)
     dumper.add_grad_data("g", x, Type.JSON)

@@ -80,7 +80,7 @@ def test_without_gradient_data_there_is_no_file(dumper, folder):
     assert [path.name for path in (folder / "0").iterdir()] == ["tensors.json"]
 
 
-def test_a_path_that_is_taken_is_told_at_the_add(dumper):
+def test_a_path_that_is_taken_is_reported_at_the_add(dumper):
     x = torch.ones(1, requires_grad=True)
     dumper.add_grad_data("a.b", x, Type.JSON)
     for path in ("a.b", "a", "a.b.c"):

@@ -29,7 +29,7 @@ def test_the_same_key_twice_is_an_error_told_at_the_add(dumper):
         dumper.add_tensor_data("a.x", torch.ones(1))
 
 
-def test_forgetting_to_dump_in_a_loop_is_told(dumper):
+def test_forgetting_to_dump_in_a_loop_is_reported(dumper):
     dumper.add_tensor_data("loss", torch.ones(()))
     with pytest.raises(AssertionError, match="dump"):
         dumper.add_tensor_data("loss", torch.ones(()))
@@ -108,12 +108,12 @@ def test_ranges_stay_over_a_dump(dumper, folder):
     assert names(folder, 1) == ["r.x"]
 
 
-def test_a_pop_too_many_is_told(dumper):
+def test_a_pop_too_many_is_reported(dumper):
     with pytest.raises(IndexError, match="push_range"):
         dumper.pop_range()
 
 
-def test_a_range_without_a_name_is_told_at_the_push(dumper):
+def test_a_range_without_a_name_is_reported_at_the_push(dumper):
     with pytest.raises(TypeError, match="int"):
         dumper.push_range(3)
     with pytest.raises(TypeError, match="float"):

@@ -80,7 +80,7 @@ def test_what_is_dear_is_read_seldom_and_the_sources_say_so(nvml, tmp_path):
     assert row["utilization"] == pytest.approx(0.5)
 
 
-def test_a_buffer_that_stands_still_is_told_by_the_sources(nvml, tmp_path):
+def test_a_buffer_that_stands_still_is_reported_by_the_sources(nvml, tmp_path):
     log = nvml("ring 20 500", "ring_is still 3")
     marey.start(tmp_path / "run.marey", energy=True)
     wait_for_calls(log, "Instant", 8)
@@ -119,7 +119,7 @@ def test_without_energy_nothing_is_opened(nvml, tmp_path):
     assert log.read_text() == ""
 
 
-def test_no_driver_is_told_once_and_the_program_goes_on(run_python, nvml, tmp_path, monkeypatch):
+def test_no_driver_is_reported_once_and_the_program_goes_on(run_python, nvml, tmp_path, monkeypatch):
     nvml()
     monkeypatch.setenv("MAREY_NVML_LIBRARY", str(tmp_path / "none.so"))
     done = run_python(

@@ -77,7 +77,7 @@ def test_groups_and_carbon_are_as_asked(path):
     assert row["co2_g"] == pytest.approx(row["joules"] / 3.6e6 * 300 * 1.2)
 
 
-def test_mistakes_are_told(path, record):
+def test_mistakes_are_reported(path, record):
     with record("other.marey") as other, marey.range("something"):
         pass
     with pytest.raises(ValueError, match=r"energy has no table by 'day'; choose one of run, "):

@@ -345,7 +345,7 @@ def test_a_warm_up_does_not_wait_for_the_recording_and_the_window_does(tmp_path:
     assert "ProfilerStep#2" in {event["name"] for events in traces_in(tmp_path).values() for event in events}
 
 
-def test_a_recording_that_cannot_begin_is_told_and_training_goes_on(
+def test_a_recording_that_cannot_begin_is_reported_and_training_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")

@@ -269,6 +269,45 @@ for _ in range(60):
     assert "Kernels" not in found["host-bound"]["action"]  # gaps are longer than launches
 
 
+@pytest.mark.parametrize("data_ms", [1, 6])
+def test_a_gpu_that_is_not_traced_while_data_is_loaded(run_gpu, marey_command, tmp_path, data_ms):
+    """Whether the GPU is idle meanwhile is unknown: only a long wait is a finding, and an upper bound."""
+    run_gpu(
+        f"""
+import marey
+from marey import _native
+def spin(ms):
+    until = time.perf_counter() + ms / 1e3
+    while time.perf_counter() < until:
+        pass
+for i in range(60):
+    _native.step_hint(2, 0)
+    _native.phase_enter("data")
+    spin({data_ms} if i > 30 else 0)
+    _native.phase_leave()
+    _native.step_hint(3, 0, 8.0)
+    launch("kernel")
+    spin(6 if i > 30 else 1)
+    _native.step_hint(1, 1)
+""",
+        command=[*marey_command, "run", "-q", "-o", "run.marey"],
+        env={"MAREY_OPTIONS": "gpu=1,gpu.windows=1%"},
+    )
+    done = subprocess.run(
+        [*marey_command, "report", tmp_path / "run.marey", "--diagnosis", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    findings = json.loads(done.stdout)["findings"]
+    if data_ms == 1:
+        assert findings == []
+    else:
+        assert [each["id"] for each in findings] == ["input-bound"]
+        assert "at most" in findings[0]["claim"] and "not traced" in findings[0]["claim"]
+        assert findings[0]["confidence"] <= 0.5
+
+
 def test_cupti_that_is_taken_is_reported_once(run_gpu):
     done = run_gpu(
         STEPS

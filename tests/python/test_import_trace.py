@@ -62,7 +62,7 @@ def test_traces_are_compared(tmp_path):
     assert list(answer["verdict"]) == ["slower"]
 
 
-def test_mistakes_are_told(tmp_path):
+def test_mistakes_are_reported(tmp_path):
     (tmp_path / "notes.md").write_text("# Notes\n")
     with pytest.raises(marey.MareyError, match="has an unknown format"):
         marey.load(tmp_path / "notes.md")

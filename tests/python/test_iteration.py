@@ -119,7 +119,7 @@ def test_an_error_of_the_loader_comes_through():
     assert counted() == (1, 0)
 
 
-def test_a_second_driver_counts_nothing_and_is_told_once(run_python):
+def test_a_second_driver_counts_nothing_and_is_reported_once(run_python):
     done = run_python(
         """
         import marey

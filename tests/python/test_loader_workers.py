@@ -115,7 +115,7 @@ def test_a_recording_of_the_program_itself(record, method):
     assert {row["worker"] for row in recording.processes} == {None, 0, 1}
 
 
-def test_workers_that_stay_are_told_once(record):
+def test_workers_that_stay_are_reported_once(record):
     with record() as path:
         loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1, persistent_workers=True)
         assert len(list(loader)) == len(list(loader)) == 4

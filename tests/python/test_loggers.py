@@ -282,12 +282,12 @@ def test_loggers_have_names(tmp_path: Path) -> None:
     assert [type(one) for one in by_name("csv, tensorboard")] == [CSVLogger, TensorBoardLogger]
 
 
-def test_a_name_that_is_none_is_told() -> None:
+def test_a_name_that_is_none_is_reported() -> None:
     with pytest.raises(ValueError, match="no logger is called 'wandb'; there are csv, mlflow, tensorboard"):
         by_name("wandb")
 
 
-def test_a_rank_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_rank_that_is_none_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="rank 2 is none of 2"):
         CSVLogger(tmp_path, rank=2, world_size=2)
 
@@ -303,7 +303,7 @@ def test_a_rank_that_is_none_is_told(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_missing_package_is_told_when_the_logger_is_made(
+def test_a_missing_package_is_reported_when_the_logger_is_made(
     logger: Any, package: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import importlib.util

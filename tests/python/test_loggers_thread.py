@@ -144,7 +144,7 @@ def test_warnings_that_are_errors_stop_nothing(capfd: pytest.CaptureFixture[str]
     assert "marey: Failing failed" in capfd.readouterr().err
 
 
-def test_a_logger_that_is_stuck_costs_the_oldest_and_the_count_is_told_once() -> None:
+def test_a_logger_that_is_stuck_costs_the_oldest_and_the_count_is_reported_once() -> None:
     stuck = Stuck()
     log = Batched([stuck], limit=10)
     for step in range(100):
@@ -179,7 +179,7 @@ def test_after_the_end_calls_do_nothing() -> None:
     assert noting.calls == [("close", None)]
 
 
-def test_a_limit_of_none_is_told() -> None:
+def test_a_limit_of_none_is_reported() -> None:
     with pytest.raises(ValueError, match="at least 1, not 0"):
         Batched([], limit=0)
 

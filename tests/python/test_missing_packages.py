@@ -68,7 +68,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("statement", SENTENCES)
-def test_what_to_install_is_told(statement: str, told: dict[str, str]) -> None:
+def test_what_to_install_is_reported(statement: str, told: dict[str, str]) -> None:
     assert told[statement] == SENTENCES[statement]
 
 

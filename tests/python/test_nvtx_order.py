@@ -61,7 +61,7 @@ def test_it_raises_what_programs_that_assert_catch(wrapper):
     assert issubclass(marey.RangeError, (marey.MareyError, RuntimeError))
 
 
-def test_a_pop_too_many_is_told_with_the_thread(wrapper):
+def test_a_pop_too_many_is_reported_with_the_thread(wrapper):
     wrapper.range_push("a")
     wrapper.range_pop("a")
     for pop in (wrapper.range_pop, lambda: wrapper.range_pop("a")):
@@ -277,7 +277,7 @@ def test_disable_ends_what_this_thread_has_open(listen, nvtx_tool):
     assert calls.lines == ["push block", "push a", "push b", "pop", "pop", "pop"]
 
 
-def test_ranges_left_open_are_told_at_the_end_of_a_recording(run_python, tmp_path):
+def test_ranges_left_open_are_reported_at_the_end_of_a_recording(run_python, tmp_path):
     run_python(
         """
         import marey

@@ -272,7 +272,7 @@ def test_processes_of_multiprocessing(listen, nvtx_tool):
 
 
 @pytest.mark.usefixtures("nvtx_tool")
-def test_a_tool_that_cannot_be_loaded_is_told_once_and_the_program_goes_on(listen, tmp_path):
+def test_a_tool_that_cannot_be_loaded_is_reported_once_and_the_program_goes_on(listen, tmp_path):
     calls = listen(
         """
         import marey
@@ -288,7 +288,7 @@ def test_a_tool_that_cannot_be_loaded_is_told_once_and_the_program_goes_on(liste
     assert marey.load(tmp_path / "run.marey").ranges.row(name="step")["count"] == 10
 
 
-def test_a_tool_that_refuses_is_told_once_and_the_program_goes_on(listen, nvtx_tool):
+def test_a_tool_that_refuses_is_reported_once_and_the_program_goes_on(listen, nvtx_tool):
     calls = listen(
         """
         import marey

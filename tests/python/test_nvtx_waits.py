@@ -98,7 +98,7 @@ def test_without_cuda_it_goes_on_and_says_so_once(listen):
     assert calls.done.stderr.count("uses no CUDA") == 1
 
 
-def test_a_wait_that_fails_is_told_once_and_changes_nothing(listen, nvtx_tool):
+def test_a_wait_that_fails_is_reported_once_and_changes_nothing(listen, nvtx_tool):
     calls = listen(PAIR.format(True, True, True), tool=nvtx_tool, cuda=True, env={"MAREY_TEST_CUDA_ERROR": "700"})
     assert calls.lines == ["sync", "push a", "sync", "pop"]
     assert calls.done.stderr.count("a test's error (CUDA error 700)") == 1

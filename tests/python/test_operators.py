@@ -26,7 +26,7 @@ def test_rows_can_be_by_name_and_sorted():
     assert len(set(zip(table["name"], table["kind"]))) == len(calls)
 
 
-def test_what_is_wrong_is_told(tmp_path):
+def test_what_is_wrong_is_reported(tmp_path):
     (tmp_path / "trace.json").write_text('[{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1}]')
     with pytest.raises(ValueError, match="cannot be sorted by 'speed'"):
         marey.operators(tmp_path / "trace.json", sort="speed")

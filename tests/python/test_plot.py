@@ -108,7 +108,7 @@ def test_a_difference_names_both(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
-def test_what_is_no_profile_is_told():
+def test_what_is_no_profile_is_reported():
     with pytest.raises(TypeError, match=r"marey\.plot takes a profile, a recording or the path of one, not int"):
         marey.plot(3)
     with pytest.raises(marey.MareyError, match="cannot open no such file"):
@@ -116,6 +116,6 @@ def test_what_is_no_profile_is_told():
 
 
 @needs_viewer
-def test_a_file_that_cannot_be_written_is_told(tmp_path):
+def test_a_file_that_cannot_be_written_is_reported(tmp_path):
     with pytest.raises(OSError, match="no such folder"):
         marey.plot(profile_of(1), path=tmp_path / "no such folder" / "page.html")

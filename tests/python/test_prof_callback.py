@@ -159,7 +159,7 @@ def test_the_snapshot_has_allocations(default):
     assert any(entry["action"] == "alloc" for device in snapshot["device_traces"] for entry in device)
 
 
-def test_storages_are_told_by_what_they_are_for(default):
+def test_storages_are_recognized_by_what_they_are_for(default):
     """Addresses are those of the allocations in the same trace: gradients are made in each step."""
     trace = trace_of(default[0] / "iteration_9")
     roles = trace["marey"]["roles"]
@@ -365,7 +365,7 @@ def test_a_second_training_leaves_the_first_ones_windows_alone(tmp_path):
     assert {path: path.read_bytes() for path in (tmp_path / "out" / "iteration_2").iterdir()} == before
 
 
-def test_evaluation_and_saving_inside_a_window_are_told_apart(tmp_path, capsys):
+def test_evaluation_and_saving_inside_a_window_are_distinguished(tmp_path, capsys):
     callback = ProfCallback(output_dir=tmp_path / "out", **SMALL, **{**SOON, "active_steps": 2})
     every = {"eval_steps": 2, "save_steps": 2, "logging_steps": 2}
     by_steps = {"eval_strategy": "steps", "save_strategy": "steps", "logging_strategy": "steps"}

@@ -413,7 +413,7 @@ def test_the_users_clock_is_taken() -> None:
     assert all(sums[3] == 0 for sums in seconds.stats.values())
 
 
-def test_a_clock_that_fails_is_told_and_the_program_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_fails_is_reported_and_the_program_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     profile = plain(lambda: 1 // 0)
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda info: told.append(info.exc_type))
@@ -556,7 +556,7 @@ def test_profiles_are_garbage_like_others() -> None:
     assert died() is None
 
 
-def test_wrong_arguments_are_told() -> None:
+def test_wrong_arguments_are_reported() -> None:
     with pytest.raises(TypeError, match="timer is a function"):
         plain(timer=5)
     with pytest.raises(TypeError, match="modules are names"):
@@ -571,7 +571,7 @@ def test_wrong_arguments_are_told() -> None:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="sys.monitoring has room for several tools from 3.12 on")
-def test_the_hook_of_another_is_told_and_given_back() -> None:
+def test_the_hook_of_another_is_reported_and_given_back() -> None:
     other = cProfile.Profile()
     other.enable()
     with pytest.warns(RuntimeWarning, match="another profiler held"):
@@ -600,7 +600,7 @@ def test_cprofile_and_marey_see_the_same_at_once() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is there from 3.12 on")
-def test_taken_tool_ids_are_told() -> None:
+def test_taken_tool_ids_are_reported() -> None:
     monitoring = getattr(sys, "monitoring")  # noqa: B009  # what mypy reads is older
     taken = [i for i in range(6) if monitoring.get_tool(i) is None]
     for i in taken:
@@ -736,7 +736,7 @@ def test_counts_of_random_programs_are_their_own(seed: int) -> None:
     assert seen == counts
 
 
-def test_what_a_call_costs_is_told(tmp_path: Path) -> None:
+def test_what_a_call_costs_is_reported(tmp_path: Path) -> None:
     """A number of picoseconds in the block, between a tenth of a cheap call and what nobody would accept."""
     profile = plain()
     profile.runcall(fib, 5)

@@ -83,7 +83,7 @@ def test_a_forked_child_has_calls_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_written", [False, True], ids=["at once", "after a first writing"])
-def test_of_a_killed_process_it_is_told_what_is_missing(tmp_path: Path, is_written: bool) -> None:
+def test_of_a_killed_process_it_is_reported_what_is_missing(tmp_path: Path, is_written: bool) -> None:
     """Counts are written every 5 s. What was there before the kill is in the table."""
     path = tmp_path / "run.marey"
     program = (
@@ -125,7 +125,7 @@ def test_a_recording_without_calls_has_none(tmp_path: Path) -> None:
     assert "leaf" not in text
 
 
-def test_wrong_options_are_told(tmp_path: Path) -> None:
+def test_wrong_options_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"calls\.signatures"):
         marey.start(tmp_path / "r.marey", calls=True, calls_signatures="all")
     with pytest.raises(ValueError, match=r"calls\.memory"):

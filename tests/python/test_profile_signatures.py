@@ -71,7 +71,7 @@ def test_calls_are_split_by_what_they_are_called_with() -> None:
     assert sum(name.startswith("Account.add(amount:float") for name in found) == 1
 
 
-def test_recursion_is_told_by_signature() -> None:
+def test_recursion_is_reported_by_signature() -> None:
     def down(n: Any) -> Any:
         return n if n <= 0 else down(float(n - 1) if isinstance(n, int) else int(n - 1))
 

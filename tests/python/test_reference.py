@@ -94,7 +94,7 @@ def test_the_manual_of_c_names_nothing_that_is_not_there():
     assert pages == {path.stem for path in (ROOT / "include" / "marey").glob("*.h")}
 
 
-def test_names_and_members_are_told_apart():
+def test_names_and_members_are_distinguished():
     page = "| `marey.a(b=1)` | A. |\n| &nbsp;&nbsp;`.c()` | C. |\n| `marey.d` | D. |\n"
     assert entries(page).keys() == {"marey.a", "marey.d"}
     assert ".c()" in entries(page)["marey.a"]

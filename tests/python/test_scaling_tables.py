@@ -71,7 +71,7 @@ def test_pictures_and_the_page_are_texts_and_files(measured: Path, tmp_path: Pat
     assert page.count("<svg ") == 4  # time, speedup, efficiency, throughput
 
 
-def test_mistakes_are_told(measured: Path, tmp_path: Path) -> None:
+def test_mistakes_are_reported(measured: Path, tmp_path: Path) -> None:
     scaling = marey.scale(measured)
     with pytest.raises(ValueError, match="no chart 'nothing'; there are epoch-time, "):
         scaling.picture("nothing")

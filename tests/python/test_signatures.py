@@ -88,7 +88,7 @@ class Plain:
         (frozenset("a"), "frozenset[str](len=1)"),
     ],
 )
-def test_a_value_is_told_by_its_type_and_what_is_in_it(value, expected):
+def test_a_value_is_described_by_its_type_and_what_is_in_it(value, expected):
     assert text(value) == expected
 
 
@@ -649,7 +649,7 @@ def test_a_formatter_for_a_type_that_is_known(registered):
     assert text(np.zeros((1, 2))) == "array of 2"
 
 
-def test_a_formatter_that_raises_is_told_once(registered, monkeypatch):
+def test_a_formatter_that_raises_is_reported_once(registered, monkeypatch):
     told = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: told.append(args.exc_value))
 

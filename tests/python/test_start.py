@@ -193,7 +193,7 @@ def test_the_first_start_joins_what_the_environment_began(run_python, tmp_path):
     assert not (tmp_path / "mine.marey").exists()
 
 
-def test_a_bad_environment_is_told_and_the_program_goes_on(run_python, tmp_path):
+def test_a_bad_environment_is_reported_and_the_program_goes_on(run_python, tmp_path):
     done = run_python(
         "import marey; assert not marey.enabled(); print('fine')",
         env={"MAREY": str(tmp_path / "env.marey"), "MAREY_OPTIONS": "poool=1"},

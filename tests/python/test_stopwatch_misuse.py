@@ -87,7 +87,7 @@ def test_otherwise_misuse_raises_nothing_is_counted_and_shown(misuse):
 
 
 @pytest.mark.parametrize("misuse", MISUSES)
-def test_misuse_is_told_once_in_a_sentence_that_names_the_region(misuse, run_python):
+def test_misuse_is_reported_once_in_a_sentence_that_names_the_region(misuse, run_python):
     import inspect
 
     done = run_python(

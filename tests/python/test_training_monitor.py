@@ -246,7 +246,7 @@ def test_both_spellings_are_one_switch():
         ({"loggers": "sheet"}, None),
     ],
 )
-def test_wrong_words_are_told(options, sentence):
+def test_wrong_words_are_reported(options, sentence):
     if sentence is None:  # loggers are made with the run
         with pytest.raises(ValueError, match="no logger is called 'sheet'"), monitor_of(**options):
             pass
@@ -410,7 +410,7 @@ def test_a_mapping_is_as_good_and_the_trainers_words_are_passed_over(recwarn):
         ({"training_step": {"mesure_gpu_data": True}}, "did you mean"),
     ],
 )
-def test_a_wrong_configuration_is_told(config, sentence):
+def test_a_wrong_configuration_is_reported(config, sentence):
     with pytest.raises(ValueError, match=sentence):
         marey.TrainingMonitor.from_config(config)
 
@@ -437,7 +437,7 @@ def test_the_environment_has_the_last_word(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["torch", "profiling_steps=x", "measure_gpu_data=maybe", "run_name"])
-def test_a_wrong_environment_is_told(monkeypatch, text):
+def test_a_wrong_environment_is_reported(monkeypatch, text):
     monkeypatch.setenv("MAREY_MONITOR", text)
     with pytest.raises(ValueError, match="MAREY_MONITOR"):
         marey.TrainingMonitor()

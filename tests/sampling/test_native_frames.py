@@ -35,7 +35,7 @@ def test_frames_of_c_stand_between_the_python_frames_that_they_were_called_by(ma
     assert not {"_PyEval_EvalFrameDefault", "_PyObject_Call", "main.cold", "_start"} & set(names)
 
 
-def test_a_library_that_was_deleted_is_still_unwound_and_told(marey: Marey, tmp_path: Path) -> None:
+def test_a_library_that_was_deleted_is_still_unwound_and_reported(marey: Marey, tmp_path: Path) -> None:
     source, library = tmp_path / "late.c", tmp_path / "liblate.so"
     source.write_text("#include <unistd.h>\nint late(int (*f)(void)) { return f() + 1; }\n")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)

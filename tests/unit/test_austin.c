@@ -81,7 +81,7 @@ static void samples_become_ranges_in_time(void **state)
 }
 
 /* A round's threads lie beside one another; a thread that was gone for a round is not drawn through it. */
-static void rounds_are_told_apart(void **state)
+static void rounds_are_distinguished(void **state)
 {
     marey_recording *recording = read_text(HEAD "P1;T0:2;a.py:f:1 10000\n"
                                                 "P1;T0:3;a.py:g:1 10000\n"
@@ -209,7 +209,7 @@ static void cut_files_do_no_harm(void **state)
     }
 }
 
-static void want_of_memory_is_told(void **state)
+static void want_of_memory_is_reported(void **state)
 {
     const char mojo[] = MOJO,
                text[] = HEAD "P1;T0:2;a.py:f:1;a.py:g:2 1000\nP1;T1:2;b.py:f:1 1000\n";
@@ -223,7 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_of_austin_is_known),
         cmocka_unit_test(samples_become_ranges_in_time),
-        cmocka_unit_test(rounds_are_told_apart),
+        cmocka_unit_test(rounds_are_distinguished),
         cmocka_unit_test(odd_frames_are_read),
         cmocka_unit_test(the_mode_full_has_three_numbers),
         cmocka_unit_test(the_mode_memory_has_bytes),
@@ -231,7 +231,7 @@ int main(void)
         cmocka_unit_test(keys_are_of_their_process),
         cmocka_unit_test(what_comes_before_a_mistake_is_kept),
         cmocka_unit_test(cut_files_do_no_harm),
-        cmocka_unit_test(want_of_memory_is_told),
+        cmocka_unit_test(want_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

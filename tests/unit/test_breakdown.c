@@ -171,7 +171,7 @@ static void the_worked_example_is_exact(void **state)
     marey_report_destroy(b);
 }
 
-static void what_rules_caught_is_told(void **state)
+static void what_rules_caught_is_reported(void **state)
 {
     put_worked_example(*state, 1000);
     marey_report *b = break_down(*state, NULL);
@@ -359,7 +359,7 @@ static void several_ranks_without_communication_are_doubted(void **state)
     marey_report_destroy(b);
 }
 
-static void one_rank_of_many_is_told(void **state)
+static void one_rank_of_many_is_reported(void **state)
 {
     (void)state;
     struct log_maker log = {{0}};
@@ -375,7 +375,7 @@ static void one_rank_of_many_is_told(void **state)
 
 /* ---- no GPU ---- */
 
-static void a_process_without_gpu_is_told_by_its_ranges(void **state)
+static void a_process_without_gpu_is_reported_by_its_ranges(void **state)
 {
     struct log_maker *log = *state;
     log->base_tick = 1000;
@@ -448,7 +448,7 @@ static void steps_must_be_there_where_asked_for(void **state)
     expect_failure(log, "window=steps", MAREY_EFORMAT, "has no steps");
 }
 
-static void wrong_options_are_told(void **state)
+static void wrong_options_are_reported(void **state)
 {
     expect_failure(*state, "by=colour", MAREY_EINVAL, "colour");
     expect_failure(*state, "window=moon", MAREY_EINVAL, "moon");
@@ -488,7 +488,7 @@ static void the_answer_begins_with_three_parts(void **state)
 
 /* ---- no memory ---- */
 
-static void every_failed_allocation_is_told(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     static const char *const bys[] = {NULL, "by=step", "by=range", "by=stream", "by=process-group"};
     marey_recording *recording = NULL;
@@ -519,7 +519,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_worked_example_is_exact),
-        TEST(what_rules_caught_is_told),
+        TEST(what_rules_caught_is_reported),
         TEST(work_belongs_to_the_step_that_launched_it),
         TEST(work_belongs_to_every_range_around_its_launch),
         TEST(a_stream_has_its_own_work_alone),
@@ -527,14 +527,14 @@ int main(void)
         TEST(the_reasons_add_up_to_the_idle_time),
         TEST(each_device_has_its_row),
         cmocka_unit_test(several_ranks_without_communication_are_doubted),
-        cmocka_unit_test(one_rank_of_many_is_told),
-        TEST(a_process_without_gpu_is_told_by_its_ranges),
+        cmocka_unit_test(one_rank_of_many_is_reported),
+        TEST(a_process_without_gpu_is_reported_by_its_ranges),
         TEST(of_a_process_without_gpu_a_range_is_its_time),
         TEST(nothing_to_break_down_is_a_sentence),
         TEST(steps_must_be_there_where_asked_for),
-        TEST(wrong_options_are_told),
+        TEST(wrong_options_are_reported),
         TEST(the_answer_begins_with_three_parts),
-        TEST(every_failed_allocation_is_told),
+        TEST(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

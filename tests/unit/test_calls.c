@@ -367,7 +367,7 @@ static void a_second_recording_has_all_again(void **state)
     marey_calls_destroy(p.calls);
 }
 
-static void a_full_disk_is_told(void **state)
+static void a_full_disk_is_reported(void **state)
 {
     struct player p = player(0);
     (void)state;
@@ -540,7 +540,7 @@ int main(void)
         SCRATCH_TEST(a_file_has_the_tree),
         SCRATCH_TEST(a_recording_has_differences),
         SCRATCH_TEST(a_second_recording_has_all_again),
-        SCRATCH_TEST(a_full_disk_is_told),
+        SCRATCH_TEST(a_full_disk_is_reported),
         SCRATCH_TEST(snapshots_are_whole_while_threads_call),
         SCRATCH_TEST(a_forked_child_begins_with_nothing),
         SCRATCH_TEST(each_allocation_may_fail),

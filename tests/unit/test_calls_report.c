@@ -442,7 +442,7 @@ static void put_timer_that_is_none(struct marey__buf *block)
     calls_entry(block, 'P', "nrnn", 0, -1.0, 0, 0);
 }
 
-static void damage_is_told_and_the_rest_is_kept(void **state)
+static void damage_is_reported_and_the_rest_is_kept(void **state)
 {
     static void (*const damages[])(struct marey__buf *) = {
         put_unknown_tag,          put_unknown_function,  put_unknown_parent,    put_unknown_thread,
@@ -488,7 +488,7 @@ static void a_block_that_does_not_say_whose_it_is_is_damage(void **state)
 
 /* ---- invalid input ---- */
 
-static void nothing_recorded_is_told(void **state)
+static void nothing_recorded_is_reported(void **state)
 {
     marey_report *report = NULL;
     (void)state;
@@ -591,9 +591,9 @@ int main(void)
         cmocka_unit_test(ranges_are_calls_where_nothing_was_profiled),
         cmocka_unit_test(gpu_time_is_that_of_the_path_that_launched),
         cmocka_unit_test(labels_are_those_of_the_document),
-        cmocka_unit_test(damage_is_told_and_the_rest_is_kept),
+        cmocka_unit_test(damage_is_reported_and_the_rest_is_kept),
         cmocka_unit_test(a_block_that_does_not_say_whose_it_is_is_damage),
-        cmocka_unit_test(nothing_recorded_is_told),
+        cmocka_unit_test(nothing_recorded_is_reported),
         cmocka_unit_test(reports_survive_a_lack_of_memory),
         cmocka_unit_test(exports_survive_a_lack_of_memory),
         cmocka_unit_test(paths_of_calls_are_paths_of_ranges_in_other_exports),

@@ -198,7 +198,7 @@ static void the_base_may_stand_anywhere(void **state)
            "range 1 2 1001 2001 a  :0 ");
 }
 
-static void odd_times_are_counted_and_told(void **state)
+static void odd_times_are_counted_and_reported(void **state)
 {
     (void)state;
 #define GOOD "{\"ph\": \"i\", \"name\": \"good\", \"pid\": 1, \"tid\": 1, \"ts\": 5}"
@@ -315,7 +315,7 @@ static void launches_carry_their_correlation(void **state)
     expect(EVENTS(LAUNCH("cpu_op", "{\"correlation\": 9}")), "range 1 1 1000 2000 l cpu_op :0 ");
 }
 
-static void communication_is_told_by_the_host_too(void **state)
+static void communication_is_reported_by_the_host_too(void **state)
 {
     (void)state;
 #define HOST(name, args)                                                                           \
@@ -501,7 +501,7 @@ static void kineto_has_one_process(void **state)
     expect_none(KINETO(HOST_OF("7", "1") "," HOST_OF("8", "2")), "process\t8");
 }
 
-static void what_stands_around_the_events_is_told(void **state)
+static void what_stands_around_the_events_is_reported(void **state)
 {
     (void)state;
     expect(
@@ -539,7 +539,7 @@ static void viztracer_names_are_taken_apart(void **state)
            "range 1 2 1000 2000 f (x.py:3) kernels :0 ");
 }
 
-static void what_viztracer_lost_is_told(void **state)
+static void what_viztracer_lost_is_reported(void **state)
 {
     (void)state;
     expect("{\"traceEvents\": [" EVENT_A
@@ -701,13 +701,13 @@ int main(void)
         cmocka_unit_test(a_trace_may_be_cut_anywhere),
         cmocka_unit_test(times_are_taken_from_the_digits),
         cmocka_unit_test(the_base_may_stand_anywhere),
-        cmocka_unit_test(odd_times_are_counted_and_told),
+        cmocka_unit_test(odd_times_are_counted_and_reported),
         cmocka_unit_test(a_bare_list_is_a_trace_too),
         cmocka_unit_test(keys_come_in_any_order_and_the_last_one_counts),
         cmocka_unit_test(blanks_and_commas_may_be_anywhere),
         cmocka_unit_test(work_of_gpus_is_known_by_its_category),
         cmocka_unit_test(launches_carry_their_correlation),
-        cmocka_unit_test(communication_is_told_by_the_host_too),
+        cmocka_unit_test(communication_is_reported_by_the_host_too),
         cmocka_unit_test(collectives_have_many_names),
         cmocka_unit_test(begins_ends_marks_and_async_ranges),
         cmocka_unit_test(flows_are_kept_but_those_that_correlation_implies),
@@ -715,9 +715,9 @@ int main(void)
         cmocka_unit_test(a_chrome_trace_has_a_process_for_each_pid),
         cmocka_unit_test(labels_name_a_process_that_has_no_name),
         cmocka_unit_test(kineto_has_one_process),
-        cmocka_unit_test(what_stands_around_the_events_is_told),
+        cmocka_unit_test(what_stands_around_the_events_is_reported),
         cmocka_unit_test(viztracer_names_are_taken_apart),
-        cmocka_unit_test(what_viztracer_lost_is_told),
+        cmocka_unit_test(what_viztracer_lost_is_reported),
         cmocka_unit_test(arguments_are_kept_on_request),
         cmocka_unit_test(a_file_without_events_says_so),
         cmocka_unit_test(nesting_is_no_danger),

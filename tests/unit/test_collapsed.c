@@ -314,7 +314,7 @@ static void pieces_of_any_length_give_the_same(void **state)
     }
 }
 
-static void lines_that_are_none_are_told(void **state)
+static void lines_that_are_none_are_reported(void **state)
 {
     (void)state;
     marey_recording *recording = read_text("a;b 1\nno number here\nc 2\nd x\n");
@@ -379,7 +379,7 @@ int main(void)
         cmocka_unit_test(what_is_exported_again_is_the_same),
         cmocka_unit_test(a_second_has_as_many_samples_as_one_says),
         cmocka_unit_test(pieces_of_any_length_give_the_same),
-        cmocka_unit_test(lines_that_are_none_are_told),
+        cmocka_unit_test(lines_that_are_none_are_reported),
         cmocka_unit_test(a_file_without_stacks_is_refused),
         cmocka_unit_test(other_files_are_not_taken_for_stacks),
         cmocka_unit_test(every_allocation_may_fail),

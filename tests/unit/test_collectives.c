@@ -158,7 +158,7 @@ static void expect_warning(const struct fixture *f, const char *part)
 
 /* ---- what is planted is found ---- */
 
-static void wait_and_transfer_are_told_apart(void **state)
+static void wait_and_transfer_are_distinguished(void **state)
 {
     struct fixture *f = *state;
     struct rank *a = add_rank(f, "node7", 0), *b = add_rank(f, "node7", 0);
@@ -352,7 +352,7 @@ static void clocks_of_hosts_are_aligned_by_what_they_do_together(void **state)
     assert_true(skew >= 150 && skew <= 250);
 }
 
-static void clocks_that_run_apart_are_told(void **state)
+static void clocks_that_run_apart_are_reported(void **state)
 {
     struct fixture *f = *state;
     struct rank *a = add_rank(f, "one", DAY_OF_2024), *b = add_rank(f, "two", DAY_OF_2024);
@@ -380,7 +380,7 @@ static void clocks_that_do_not_relate_give_no_skew(void **state)
                         "rank 1"); /* the shortest */
 }
 
-static void collectives_that_cannot_be_one_are_told(void **state)
+static void collectives_that_cannot_be_one_are_reported(void **state)
 {
     struct fixture *f = *state;
     struct rank *a = add_rank(f, "h", 0), *b = add_rank(f, "h", 0);
@@ -499,7 +499,7 @@ static void one_rank_alone_has_nothing_to_match(void **state)
     assert_int_equal(table_number(f->rank_rows, 0, "ns"), 100);
 }
 
-static void missing_ranks_of_a_group_are_told(void **state)
+static void missing_ranks_of_a_group_are_reported(void **state)
 {
     struct fixture *f = *state;
     for (size_t i = 0; i < 2; i++)
@@ -522,7 +522,7 @@ static void jobs_are_matched_each_in_itself(void **state)
     assert_int_equal(f->all.kinds[0].transfer_ns, 100 + 120);
 }
 
-static void every_failed_allocation_is_told(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     struct fixture *f = *state;
     for (size_t i = 0; i < 3; i++) {
@@ -547,7 +547,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(wait_and_transfer_are_told_apart),
+        TEST(wait_and_transfer_are_distinguished),
         TEST(sequence_numbers_match_what_order_would_not),
         TEST(calls_of_one_number_match_in_their_order),
         TEST(groups_and_kinds_are_apart),
@@ -556,17 +556,17 @@ int main(void)
         TEST(bus_bandwidth_is_that_of_nccl_tests),
         TEST(hosts_are_compared_by_the_time_of_day),
         TEST(clocks_of_hosts_are_aligned_by_what_they_do_together),
-        TEST(clocks_that_run_apart_are_told),
+        TEST(clocks_that_run_apart_are_reported),
         TEST(clocks_that_do_not_relate_give_no_skew),
-        TEST(collectives_that_cannot_be_one_are_told),
+        TEST(collectives_that_cannot_be_one_are_reported),
         TEST(kernels_without_a_word_are_known_by_their_names),
         TEST(ranges_that_only_launch_do_not_count),
         TEST(a_start_and_its_wait_are_one),
         TEST(sends_are_counted_and_not_matched),
         TEST(one_rank_alone_has_nothing_to_match),
-        TEST(missing_ranks_of_a_group_are_told),
+        TEST(missing_ranks_of_a_group_are_reported),
         TEST(jobs_are_matched_each_in_itself),
-        TEST(every_failed_allocation_is_told),
+        TEST(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -393,7 +393,7 @@ static bool warns_of(marey_report *c, const char *words)
     return false;
 }
 
-static void machines_that_differ_are_told(void **state)
+static void machines_that_differ_are_reported(void **state)
 {
     static const char *const old[] = {
         "cpu", "Old CPU", "kernel", "6.1", "load_percent", "10", "gpu", "A100", "cpus", "8", NULL};
@@ -478,11 +478,12 @@ static void of_profiles_the_time_of_the_whole_run_is_compared(void **state)
     assert_int_equal(cell(c, "ranges", 0, "n_a").as.u64, 1);
     assert_true(fabs(cell(c, "ranges", 0, "change_percent").as.f64 - 50) < 1e-3);
     assert_string_equal(cell(c, "ranges", 0, "verdict").as.text, "unsure");
-    bool is_told = false;
+    bool is_reported = false;
     const marey_table *warnings = marey_report_table(c, "warnings");
     for (size_t i = 0; i < marey_table_n_rows(warnings); i++)
-        is_told |= strstr(cell(c, "warnings", i, "text").as.text, "both sides are profiles") != NULL;
-    assert_true(is_told);
+        is_reported |=
+            strstr(cell(c, "warnings", i, "text").as.text, "both sides are profiles") != NULL;
+    assert_true(is_reported);
     marey_report_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
@@ -559,7 +560,7 @@ int main(void)
         cmocka_unit_test(wrong_stats_are_refused_with_the_range),
         cmocka_unit_test(nothing_in_common_is_an_error_that_names_both),
         cmocka_unit_test(iterations_of_recordings_are_compared_without_their_warm_up),
-        cmocka_unit_test(machines_that_differ_are_told),
+        cmocka_unit_test(machines_that_differ_are_reported),
         cmocka_unit_test(different_numbers_of_ranks_are_refused),
         cmocka_unit_test(calls_are_compared_where_there_are_no_iterations),
         cmocka_unit_test(of_profiles_the_time_of_the_whole_run_is_compared),

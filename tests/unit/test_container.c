@@ -526,7 +526,7 @@ static void meta_files_are_accvlabs(void **state)
 
 /* ---- memory ---- */
 
-static void memory_that_runs_out_is_told(void **state)
+static void memory_that_runs_out_is_reported(void **state)
 {
     (void)state;
     static const char name[] = "a[1].b";
@@ -554,7 +554,7 @@ static void memory_that_runs_out_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_runs_out_is_told), /* first: a table of texts is made once */
+        cmocka_unit_test(memory_that_runs_out_is_reported), /* first: a table of texts is made once */
         cmocka_unit_test(name_of_a_path_is_readable),
         cmocka_unit_test(every_name_tells_its_path),
         cmocka_unit_test(key_with_a_zero_byte_comes_back),

@@ -477,7 +477,7 @@ static void roles_are_read_from_paths(void **state)
 
 /* ---- memory ---- */
 
-static void each_failing_allocation_is_told_and_leaks_nothing(void **state)
+static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     static const float a[] = {1, 2}, b[] = {1, 3};
     struct fixture *f = *state;
@@ -529,7 +529,7 @@ int main(void)
         TEST(a_backward_pass_is_innocent_where_the_forward_pass_differed),
         TEST(parameters_are_inputs),
         TEST(roles_are_read_from_paths),
-        TEST(each_failing_allocation_is_told_and_leaks_nothing),
+        TEST(each_failing_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

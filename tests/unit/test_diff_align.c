@@ -150,7 +150,7 @@ static void nothing_is_aligned_with_something(void **state)
     expect(p, "-=x");
 }
 
-static void each_failing_allocation_is_told_and_leaves_nothing(void **state)
+static void each_failing_allocation_is_reported_and_leaves_nothing(void **state)
 {
     struct pair_of_sides *p = *state;
     add(&p->a, "x", 0);
@@ -182,7 +182,7 @@ int main(void)
         TEST(a_changed_shape_is_still_the_same_value),
         TEST(trees_are_apart),
         TEST(nothing_is_aligned_with_something),
-        TEST(each_failing_allocation_is_told_and_leaves_nothing),
+        TEST(each_failing_allocation_is_reported_and_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

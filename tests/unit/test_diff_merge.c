@@ -125,7 +125,7 @@ static void what_one_rank_alone_has_is_kept(void **state)
     assert_memory_equal(get(f, 1).data, one, sizeof one);
 }
 
-static void each_failing_allocation_is_told_and_leaks_nothing(void **state)
+static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     static const float a[] = {1}, whole[] = {1, 1};
     struct fixture *f = *state;
@@ -158,7 +158,7 @@ int main(void)
         TEST(integers_are_no_parts_of_a_sum),
         TEST(the_copy_that_is_not_one_is_given),
         TEST(what_one_rank_alone_has_is_kept),
-        TEST(each_failing_allocation_is_told_and_leaks_nothing),
+        TEST(each_failing_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

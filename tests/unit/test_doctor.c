@@ -275,7 +275,7 @@ static marey_table *look_at_zones(const char *folder)
     return doctor.table;
 }
 
-static void counters_of_processors_are_told_by_name(void **state)
+static void counters_of_processors_are_reported_by_name(void **state)
 {
     const struct scratch *s = *state;
     put_zone(s->folder, "intel-rapl:0", "package-0\n", "12345\n");
@@ -350,7 +350,7 @@ static int hang(void *ctx, int fd)
     return 0;
 }
 
-static void children_that_crash_or_hang_are_told_and_gone(void **state)
+static void children_that_crash_or_hang_are_reported_and_gone(void **state)
 {
     (void)state;
     static struct marey__probe probes[3];
@@ -453,10 +453,10 @@ int main(void)
         cmocka_unit_test(a_counter_that_stands_still_has_no_period),
         cmocka_unit_test(more_changes_than_are_kept_do_no_harm),
         cmocka_unit_test(a_counter_that_was_never_read_has_a_reason),
-        SCRATCH_TEST(counters_of_processors_are_told_by_name),
+        SCRATCH_TEST(counters_of_processors_are_reported_by_name),
         SCRATCH_TEST(a_counter_that_only_root_may_read_says_which_command_helps),
         SCRATCH_TEST(a_machine_without_counters_of_processors_is_fine),
-        cmocka_unit_test(children_that_crash_or_hang_are_told_and_gone),
+        cmocka_unit_test(children_that_crash_or_hang_are_reported_and_gone),
         SCRATCH_TEST(every_finding_is_whole_and_unique),
         SCRATCH_TEST(a_recording_that_is_open_goes_on),
         SCRATCH_TEST(running_out_of_memory_leaks_nothing),

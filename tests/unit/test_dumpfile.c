@@ -351,7 +351,7 @@ static void steps_of_ranks_and_processes_are_found(void **state)
     marey_dumps_close(dumps);
 }
 
-static void damaged_side_file_is_told_and_the_rest_is_read(void **state)
+static void damaged_side_file_is_reported_and_the_rest_is_read(void **state)
 {
     const struct scratch *const s = *state;
     make_accvlab(s);
@@ -417,7 +417,7 @@ static void json_that_is_not_as_the_manifest_says_is_refused(void **state)
     const struct scratch *const s = *state;
     static const struct {
         const char *text, *words;
-    } cases[] = {{"[1, 2]", "not as long"},           {"[1, 2, 300]", "not a valid uint8"},
+    } cases[] = {{"[1, 2]", "list lengths differ"},   {"[1, 2, 300]", "not a valid uint8"},
                  {"[1, 2, -3]", "not a valid uint8"}, {"[1, 2, 3.5]", "not a valid uint8"},
                  {"[1, 2, true]", "lists differ"},    {"[1, 2, 3] 4", "follows the end"}};
     make_folder(s, "step-00000000");
@@ -677,7 +677,7 @@ int main(void)
         SCRATCH_TEST(steps_come_in_order_of_number_rank_and_process),
         SCRATCH_TEST(step_of_accvlab_comes_back),
         SCRATCH_TEST(steps_of_ranks_and_processes_are_found),
-        SCRATCH_TEST(damaged_side_file_is_told_and_the_rest_is_read),
+        SCRATCH_TEST(damaged_side_file_is_reported_and_the_rest_is_read),
         SCRATCH_TEST(every_type_comes_back_from_its_json),
         SCRATCH_TEST(json_that_is_not_as_the_manifest_says_is_refused),
         SCRATCH_TEST(hostile_npy_is_refused),

@@ -399,7 +399,7 @@ static void a_process_that_goes_on_measuring_is_no_reset(void **state)
     marey_report_destroy(report);
 }
 
-static void a_window_outside_the_measuring_is_told(void **state)
+static void a_window_outside_the_measuring_is_reported(void **state)
 {
     const struct scratch *s = *state;
     struct plant plant;
@@ -572,7 +572,7 @@ static void the_answer_comes_first(void **state)
     marey_report_destroy(report);
 }
 
-static void every_failed_allocation_is_told(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     const struct scratch *s = *state;
     marey_recording *recording = NULL;
@@ -609,13 +609,13 @@ int main(void)
         SCRATCH_TEST(a_slice_of_mig_has_the_energy_of_its_gpu),
         SCRATCH_TEST(a_run_lasts_as_long_as_it_was_measured),
         SCRATCH_TEST(a_process_that_goes_on_measuring_is_no_reset),
-        SCRATCH_TEST(a_window_outside_the_measuring_is_told),
+        SCRATCH_TEST(a_window_outside_the_measuring_is_reported),
         SCRATCH_TEST(other_quantities_are_means_over_time),
         SCRATCH_TEST(repeats_are_averaged_and_never_added),
         SCRATCH_TEST(carbon_is_energy_times_what_the_user_says),
         SCRATCH_TEST(wrong_options_and_nothing_to_tell_are_sentences),
         SCRATCH_TEST(the_answer_comes_first),
-        SCRATCH_TEST(every_failed_allocation_is_told),
+        SCRATCH_TEST(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static void a_counter_that_rises_gives_its_differences(void **state)
     assert_true(count.expected_j == 0);
 }
 
-static void a_wrap_is_told_from_a_new_beginning_by_what_is_possible(void **state)
+static void a_wrap_is_distinguished_from_a_new_beginning_by_what_is_possible(void **state)
 {
     (void)state;
     struct marey__count count = counter(UINT64_C(1) << 32);
@@ -54,7 +54,7 @@ static void a_counter_that_has_no_range_never_wraps(void **state)
     assert_int_equal(marey__count_take(&count, 0), MAREY__COUNT_RESET);
 }
 
-static void a_counter_that_stands_still_is_told_once_enough_went_by(void **state)
+static void a_counter_that_stands_still_is_reported_once_enough_went_by(void **state)
 {
     (void)state;
     struct marey__count count = counter(0);
@@ -529,9 +529,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_counter_that_rises_gives_its_differences),
-        cmocka_unit_test(a_wrap_is_told_from_a_new_beginning_by_what_is_possible),
+        cmocka_unit_test(a_wrap_is_distinguished_from_a_new_beginning_by_what_is_possible),
         cmocka_unit_test(a_counter_that_has_no_range_never_wraps),
-        cmocka_unit_test(a_counter_that_stands_still_is_told_once_enough_went_by),
+        cmocka_unit_test(a_counter_that_stands_still_is_reported_once_enough_went_by),
         cmocka_unit_test(lists_of_devices_are_read_as_cuda_does),
         cmocka_unit_test(numbers_are_doubtful_where_there_are_several_models),
         cmocka_unit_test(the_gpus_of_a_machine_come_back_from_their_text),

@@ -275,7 +275,7 @@ static void without_power_a_reset_is_time_that_was_not_measured(void **state)
     marey_report_destroy(report);
 }
 
-static void without_a_counter_power_is_integrated_and_told(void **state)
+static void without_a_counter_power_is_integrated_and_reported(void **state)
 {
     const struct scratch *s = *state;
     struct plant plant;
@@ -289,7 +289,7 @@ static void without_a_counter_power_is_integrated_and_told(void **state)
     marey_report_destroy(report);
 }
 
-static void missing_readings_are_told_and_the_counter_holds(void **state)
+static void missing_readings_are_reported_and_the_counter_holds(void **state)
 {
     const struct scratch *s = *state;
     struct plant plant;
@@ -313,7 +313,7 @@ static double half_energy(double t)
 }
 
 /* 187 J against 327 J was seen on one card. */
-static void a_counter_and_power_that_disagree_are_told(void **state)
+static void a_counter_and_power_that_disagree_are_reported(void **state)
 {
     const struct scratch *s = *state;
     const struct curve half = {constant_power, half_energy};
@@ -357,9 +357,9 @@ int main(void)
         SCRATCH_TEST(a_counter_that_stands_still_is_not_believed),
         SCRATCH_TEST(a_counter_that_goes_over_its_end_is_followed),
         SCRATCH_TEST(without_power_a_reset_is_time_that_was_not_measured),
-        SCRATCH_TEST(without_a_counter_power_is_integrated_and_told),
-        SCRATCH_TEST(missing_readings_are_told_and_the_counter_holds),
-        SCRATCH_TEST(a_counter_and_power_that_disagree_are_told),
+        SCRATCH_TEST(without_a_counter_power_is_integrated_and_reported),
+        SCRATCH_TEST(missing_readings_are_reported_and_the_counter_holds),
+        SCRATCH_TEST(a_counter_and_power_that_disagree_are_reported),
         SCRATCH_TEST(readings_that_cannot_be_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

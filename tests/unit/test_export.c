@@ -228,7 +228,7 @@ static void missing_words_cut_ranges_off_without_a_duration(void **state)
                "lost,0,,42,42,main,,,1000000070,,,,\n");
 }
 
-static void counted_losses_are_told(void **state)
+static void counted_losses_are_reported(void **state)
 {
     struct fixture *f = *state;
     record(f, 10, MAREY_RECORD_GAP, 99, 5);
@@ -619,7 +619,7 @@ static void ranges_tell_how_many_calls_they_stand_for(void **state)
                "range,0,,42,42,main,step,,1000000005,5,0,,12\n");
 }
 
-static void viewers_are_told_how_many_calls_a_range_stands_for(void **state)
+static void viewers_are_reported_how_many_calls_a_range_stands_for(void **state)
 {
     struct fixture *f = *state;
     put_repeated(f);
@@ -710,7 +710,7 @@ int main(void)
         TEST(an_outer_end_closes_what_is_inside),
         TEST(a_range_may_end_at_another_site_of_its_name),
         TEST(missing_words_cut_ranges_off_without_a_duration),
-        TEST(counted_losses_are_told),
+        TEST(counted_losses_are_reported),
         TEST(ranges_left_open_have_no_duration),
         TEST(async_ranges_find_their_ends),
         TEST(a_filter_keeps_names_and_depths),
@@ -735,7 +735,7 @@ int main(void)
         TEST(a_full_disk_is_an_error),
         TEST(an_unknown_format_names_the_known_ones),
         TEST(ranges_tell_how_many_calls_they_stand_for),
-        TEST(viewers_are_told_how_many_calls_a_range_stands_for),
+        TEST(viewers_are_reported_how_many_calls_a_range_stands_for),
         TEST(any_allocation_may_fail),
         cmocka_unit_test(numbers_are_written_as_printf_would),
         cmocka_unit_test(doubles_read_back),

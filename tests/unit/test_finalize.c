@@ -115,7 +115,7 @@ static void a_log_that_never_began_is_removed_with_its_pool(void **state)
     assert_false(find_file(s, ".pool", pool, sizeof pool));
 }
 
-static void a_damaged_pool_is_told_and_kept(void **state)
+static void a_damaged_pool_is_reported_and_kept(void **state)
 {
     const struct scratch *s = *state;
     char pool[512];
@@ -156,7 +156,7 @@ static void without_memory_it_can_be_done_later(void **state)
     assert_int_equal(scratch_count(s->path, MAREY_KIND_MARK), N_MARKS);
 }
 
-static void a_folder_that_is_not_there_is_told(void **state)
+static void a_folder_that_is_not_there_is_reported(void **state)
 {
     const struct scratch *s = *state;
     assert_int_equal(marey_recording_finalize(s->path), MAREY_EIO);
@@ -170,10 +170,10 @@ int main(void)
         SCRATCH_TEST(damage_in_the_middle_costs_one_block),
         SCRATCH_TEST(a_living_process_is_left_alone),
         SCRATCH_TEST(a_log_that_never_began_is_removed_with_its_pool),
-        SCRATCH_TEST(a_damaged_pool_is_told_and_kept),
+        SCRATCH_TEST(a_damaged_pool_is_reported_and_kept),
         SCRATCH_TEST(a_pool_cut_short_gives_what_it_has),
         SCRATCH_TEST(without_memory_it_can_be_done_later),
-        SCRATCH_TEST(a_folder_that_is_not_there_is_told),
+        SCRATCH_TEST(a_folder_that_is_not_there_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

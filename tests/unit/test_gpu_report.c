@@ -220,7 +220,7 @@ static void a_loop_of_late_launches_is_launch_bound(void **state)
     marey_report_destroy(report);
 }
 
-static void kernels_are_told_by_name_and_by_shape(void **state)
+static void kernels_are_reported_by_name_and_by_shape(void **state)
 {
     put_program(*state);
     marey_report *report = report_of(*state, NULL);
@@ -417,7 +417,7 @@ int main(void)
         TEST(work_belongs_to_all_ranges_around_its_launch),
         TEST(waits_are_of_the_range_that_launched_what_ended_them),
         TEST(a_loop_of_late_launches_is_launch_bound),
-        TEST(kernels_are_told_by_name_and_by_shape),
+        TEST(kernels_are_reported_by_name_and_by_shape),
         TEST(arguments_of_a_trace_tell_the_shape),
         TEST(iterations_have_the_work_launched_in_them),
         TEST(the_longest_gaps_come_first_with_what_is_around_them),

@@ -242,7 +242,7 @@ static void devices_are_idle_each_for_itself(void **state)
     assert_int_equal(device[1].device, 1);
 }
 
-static void a_full_launch_queue_is_told(void **state)
+static void a_full_launch_queue_is_reported(void **state)
 {
     struct fixture *f = *state;
     const uint64_t n = MAREY__LAUNCH_QUEUE + 10;
@@ -411,7 +411,7 @@ int main(void)
         TEST(ranges_may_end_out_of_order),
         TEST(steps_reach_beyond_the_work),
         TEST(devices_are_idle_each_for_itself),
-        TEST(a_full_launch_queue_is_told),
+        TEST(a_full_launch_queue_is_reported),
         TEST(a_process_without_devices_waits_where_it_says_so),
         TEST(rules_of_the_user_come_first),
         TEST(names_of_runtimes_and_frameworks_are_known),

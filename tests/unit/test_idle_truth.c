@@ -250,7 +250,7 @@ static void reasons_are_those_of_each_microsecond(void **state)
     }
 }
 
-static void every_failed_allocation_is_told(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     struct fixture *f = *state;
     struct model m;
@@ -273,7 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reasons_are_those_of_each_microsecond),
-        cmocka_unit_test_setup_teardown(every_failed_allocation_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_failed_allocation_is_reported, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static void one_channel_behind_a_grey_picture_is_no_batch(void **state)
     marey_images_destroy(images);
 }
 
-static void what_is_no_picture_is_told(void **state)
+static void what_is_no_picture_is_reported(void **state)
 {
     (void)state;
     const float x[16] = {0};
@@ -353,7 +353,7 @@ static void files_are_whole_or_not_there(void **state)
     assert_int_equal(marey_png_save(&image, NULL, path), MAREY_EIO);
 }
 
-static void every_failed_allocation_is_told(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     const float x[] = {0, 1, 2, 3};
@@ -391,14 +391,14 @@ int main(void)
         cmocka_unit_test(channels_come_last_or_first_and_blue_may_lead),
         cmocka_unit_test(alpha_is_not_stretched),
         cmocka_unit_test(one_channel_behind_a_grey_picture_is_no_batch),
-        cmocka_unit_test(what_is_no_picture_is_told),
+        cmocka_unit_test(what_is_no_picture_is_reported),
         cmocka_unit_test(maps_begin_and_end_with_their_colours),
         cmocka_unit_test(boxes_points_and_masks_are_drawn_where_they_are),
         cmocka_unit_test(the_difference_is_brightest_where_it_is_largest),
         cmocka_unit_test(what_is_packed_is_unpacked),
         cmocka_unit_test(every_cut_and_every_flip_is_refused_or_read),
         cmocka_unit_test(files_are_whole_or_not_there),
-        cmocka_unit_test(every_failed_allocation_is_told),
+        cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

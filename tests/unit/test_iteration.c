@@ -24,7 +24,7 @@ static void hear(void *ctx, const char *sentence)
     snprintf(heard->sentence, sizeof heard->sentence, "%s", sentence);
 }
 
-static void the_first_who_finishes_drives_and_others_are_told_once(void **state)
+static void the_first_who_finishes_drives_and_others_are_reported_once(void **state)
 {
     (void)state;
     struct heard heard = {0};
@@ -39,7 +39,7 @@ static void the_first_who_finishes_drives_and_others_are_told_once(void **state)
     assert_int_equal(marey_iteration_finish(), 1);
     assert_int_equal(counts().iterations, 2);
     assert_int_equal(heard.n, 1);
-    assert_non_null(strstr(heard.sentence, "counted by marey_iteration_finish"));
+    assert_non_null(strstr(heard.sentence, "marey_iteration_finish already counts"));
     assert_non_null(strstr(heard.sentence, "Stopwatch.finish_iter"));
     marey_set_sink(NULL, NULL);
 }
@@ -230,7 +230,7 @@ static void all_of_it_is_written(void **state)
     assert_true(samples == 32);
 }
 
-static void a_recording_that_comes_later_is_told_where_it_is(void **state)
+static void a_recording_that_comes_later_is_reported_where_it_is(void **state)
 {
     const struct scratch *s = *state;
     const marey_id phase = MAREY_ID("evaluate");
@@ -281,7 +281,7 @@ static void on_warmup(bool in_warmup)
     n_warmups += in_warmup ? 1 : 100;
 }
 
-static void subscribers_are_told_of_what_counts(void **state)
+static void subscribers_are_notified_of_what_counts(void **state)
 {
     (void)state;
     static const struct marey__iteration_subscriber me = {on_finished, on_warmup};
@@ -370,16 +370,16 @@ static void no_iteration_is_lost_or_counted_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(the_first_who_finishes_drives_and_others_are_told_once),
+        SCRATCH_TEST(the_first_who_finishes_drives_and_others_are_reported_once),
         SCRATCH_TEST(a_driver_is_its_name_and_not_its_address),
         SCRATCH_TEST(a_reset_forgets_the_driver_and_the_counts),
         SCRATCH_TEST(the_first_iterations_are_warmup),
         SCRATCH_TEST(epochs_do_not_nest),
         SCRATCH_TEST(an_epoch_knows_its_phases),
         SCRATCH_TEST(all_of_it_is_written),
-        SCRATCH_TEST(a_recording_that_comes_later_is_told_where_it_is),
+        SCRATCH_TEST(a_recording_that_comes_later_is_reported_where_it_is),
         SCRATCH_TEST(odd_samples_count_as_unknown),
-        SCRATCH_TEST(subscribers_are_told_of_what_counts),
+        SCRATCH_TEST(subscribers_are_notified_of_what_counts),
         SCRATCH_TEST(phases_within_an_iteration_do_not_begin_it_anew),
         SCRATCH_TEST(the_table_of_subscribers_ends),
         SCRATCH_TEST(a_child_counts_from_zero_without_a_driver),

@@ -334,7 +334,7 @@ static void a_series_keeps_within_its_limit(void **state)
     log_close(recording);
 }
 
-static void each_failed_allocation_is_told(void **state)
+static void each_failed_allocation_is_reported(void **state)
 {
     struct log_maker *log = *state;
     marey_recording *recording;
@@ -457,7 +457,7 @@ static void throughput_counts_samples_and_waiting(void **state)
     marey_report_destroy(summary);
 }
 
-static void a_data_range_that_never_ran_is_told(void **state)
+static void a_data_range_that_never_ran_is_reported(void **state)
 {
     struct log_maker *log = *state;
     put_loop(log, 4);
@@ -739,10 +739,10 @@ int main(void)
         TEST(what_lies_at_a_loss_is_marked),
         TEST(a_missing_record_marks_the_next_iteration),
         TEST(a_series_keeps_within_its_limit),
-        TEST(each_failed_allocation_is_told),
+        TEST(each_failed_allocation_is_reported),
         TEST(the_table_has_each_range_by_iteration),
         TEST(throughput_counts_samples_and_waiting),
-        TEST(a_data_range_that_never_ran_is_told),
+        TEST(a_data_range_that_never_ran_is_reported),
         TEST(without_iterations_the_tables_are_empty),
         TEST(epochs_and_phases_have_their_times),
         TEST(phases_within_an_iteration_count_it),

@@ -142,7 +142,7 @@ static void an_interval_of_one_tells_every_allocation_and_free(void **state)
     assert_null(marey__memory_queue_next());
 }
 
-static void the_default_interval_doubles_where_too_many_are_told(void **state)
+static void the_default_interval_doubles_where_too_many_are_reported(void **state)
 {
     struct marey_memory_thread thread = {0};
     (void)state;
@@ -184,7 +184,7 @@ int main(void)
         TEST(the_queue_keeps_order_and_tells_when_it_is_full),
         TEST(samples_stand_for_all_bytes),
         TEST(an_interval_of_one_tells_every_allocation_and_free),
-        TEST(the_default_interval_doubles_where_too_many_are_told),
+        TEST(the_default_interval_doubles_where_too_many_are_reported),
         TEST(files_of_the_kernel_are_read),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

@@ -88,7 +88,7 @@ static double bytes_of(marey_report *report, const char *table, size_t row, cons
     return table_cell(marey_report_table(report, table), row, column).as.f64;
 }
 
-static void blocks_are_told_by_address_and_by_who_asked(void **state)
+static void blocks_are_reported_by_address_and_by_who_asked(void **state)
 {
     marey_recording *recording = NULL;
     marey_report *report = NULL;
@@ -135,7 +135,8 @@ static void a_lack_of_memory_leaves_nothing_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(blocks_are_told_by_address_and_by_who_asked, setup, teardown),
+        cmocka_unit_test_setup_teardown(blocks_are_reported_by_address_and_by_who_asked, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_lack_of_memory_leaves_nothing_behind, setup, teardown),
     };
     return cmocka_run_group_tests_name("memory_cuda", tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void a_line_is_found_in_spite_of_outliers(void **state)
 
 /* ---- pickles ---- */
 
-static void mistakes_in_pickles_are_told(void **state)
+static void mistakes_in_pickles_are_reported(void **state)
 {
     static const struct {
         const char *bytes;
@@ -55,7 +55,7 @@ static void mistakes_in_pickles_are_told(void **state)
         CASE("\x80\x04](a.", "it adds to something that is not its own list or dict"),
         CASE("\x80\x04h\x00.", "it asks for a value that it did not remember"),
         CASE("\x80\x04q\x00.", "it remembers a value that is not there"),
-        CASE("\x80\x04Nr\xff\xff\xff\x7f.", "it numbers what it remembers with gaps"),
+        CASE("\x80\x04Nr\xff\xff\xff\x7f.", "memo indices are not consecutive"),
         CASE("\x80\x04"
              "c"
              "os\nsystem\n.",
@@ -187,7 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_is_found_in_spite_of_outliers),
-        cmocka_unit_test(mistakes_in_pickles_are_told),
+        cmocka_unit_test(mistakes_in_pickles_are_reported),
         cmocka_unit_test(values_of_a_pickle_are_those_that_went_in),
         cmocka_unit_test(snapshots_survive_a_lack_of_memory),
         cmocka_unit_test(reports_of_logs_survive_a_lack_of_memory),

@@ -406,7 +406,7 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
-static void a_trace_without_memory_is_told(void **state)
+static void a_trace_without_memory_is_reported(void **state)
 {
     (void)state;
     make();
@@ -431,7 +431,7 @@ int main(void)
         TEST(json_files_are_torchs),
         TEST(segments_hold_all_that_was_ever_there),
         TEST(every_allocation_may_fail),
-        TEST(a_trace_without_memory_is_told),
+        TEST(a_trace_without_memory_is_reported),
     };
     return cmocka_run_group_tests_name("memory_timeline", tests, NULL, NULL);
 }

@@ -200,7 +200,7 @@ static void allocations_belong_to_all_that_runs(void **state)
 
 /* ---- shapes and stacks ---- */
 
-static void rows_are_told_apart_by_shapes_and_the_top_of_the_stack(void **state)
+static void rows_are_distinguished_by_shapes_and_the_top_of_the_stack(void **state)
 {
     (void)state;
     static const char events[] = OP("a", 0, 1, 1, DIMS("[[2, 3], [[1], [2]]]") STACK("f;g;h;"))
@@ -441,7 +441,7 @@ int main(void)
         cmocka_unit_test(work_belongs_to_the_operator_whose_id_it_has),
         cmocka_unit_test(without_an_id_it_belongs_to_the_operator_around_the_launch),
         cmocka_unit_test(allocations_belong_to_all_that_runs),
-        cmocka_unit_test(rows_are_told_apart_by_shapes_and_the_top_of_the_stack),
+        cmocka_unit_test(rows_are_distinguished_by_shapes_and_the_top_of_the_stack),
         cmocka_unit_test(a_backward_operator_has_the_stack_of_its_forward_one),
         cmocka_unit_test(stacks_have_the_root_first_and_leave_frames_of_autograd_out),
         cmocka_unit_test(floating_point_operations_come_from_shapes),

@@ -57,7 +57,7 @@ static void sizes_come_in_many_shapes(void **state)
     assert_int_equal(parse("disk=2T").disk_bytes, UINT64_C(2) << 40);
 }
 
-static void what_is_wrong_is_told(void **state)
+static void what_is_wrong_is_reported(void **state)
 {
     (void)state;
     assert_refused("pol=1", "policy"); /* the sentence lists the keys there are */
@@ -95,8 +95,10 @@ static void the_help_has_a_line_for_each_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_means_the_defaults),       cmocka_unit_test(every_key_is_read),
-        cmocka_unit_test(sizes_come_in_many_shapes),        cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(nothing_means_the_defaults),
+        cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(sizes_come_in_many_shapes),
+        cmocka_unit_test(what_is_wrong_is_reported),
         cmocka_unit_test(the_help_has_a_line_for_each_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

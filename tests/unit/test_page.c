@@ -128,7 +128,7 @@ static void a_build_without_node_says_how_to_get_pages(void **state)
     close(fd);
 }
 
-static void a_full_disk_is_told(void **state)
+static void a_full_disk_is_reported(void **state)
 {
     marey_recording *recording = NULL;
     put_events(*state);
@@ -165,7 +165,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_page_begins_and_ends_as_html_does),        TEST(a_title_is_a_text),
-        TEST(a_recording_without_events_has_a_page),      TEST(a_full_disk_is_told),
+        TEST(a_recording_without_events_has_a_page),      TEST(a_full_disk_is_reported),
         TEST(memory_that_runs_out_leaves_nothing_behind),
     };
     const struct CMUnitTest in_any_build[] = {TEST(a_build_without_node_says_how_to_get_pages)};

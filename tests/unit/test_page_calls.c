@@ -118,7 +118,7 @@ static void a_report_has_calls_where_some_were_profiled(void **state)
     }
 }
 
-static void nothing_to_show_is_told(void **state)
+static void nothing_to_show_is_reported(void **state)
 {
     (void)state;
     marey_recording *some = open_program(1), *none = open_empty();
@@ -133,7 +133,7 @@ static void nothing_to_show_is_told(void **state)
     log_close(none);
 }
 
-static void a_full_disk_is_told(void **state)
+static void a_full_disk_is_reported(void **state)
 {
     (void)state;
     marey_recording *recording = open_program(1);
@@ -187,8 +187,8 @@ int main(void)
         cmocka_unit_test(a_page_of_calls_has_their_nodes),
         cmocka_unit_test(a_difference_has_two_profiles_and_both_names),
         cmocka_unit_test(a_report_has_calls_where_some_were_profiled),
-        cmocka_unit_test(nothing_to_show_is_told),
-        cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(nothing_to_show_is_reported),
+        cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(memory_that_runs_out_leaves_nothing_behind),
         cmocka_unit_test(a_report_page_survives_it_too),
     };

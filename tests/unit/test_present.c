@@ -229,7 +229,7 @@ static void json_is_a_list_of_objects(void **state)
     marey_table_destroy(table);
 }
 
-static void a_refusing_stream_is_told(void **state)
+static void a_refusing_stream_is_reported(void **state)
 {
     (void)state;
     marey_table *table = make_table();
@@ -479,7 +479,7 @@ int main(void)
         cmocka_unit_test(colours_come_only_when_asked),
         cmocka_unit_test(csv_quotes_what_it_must),
         cmocka_unit_test(json_is_a_list_of_objects),
-        cmocka_unit_test(a_refusing_stream_is_told),
+        cmocka_unit_test(a_refusing_stream_is_reported),
         cmocka_unit_test(appended_rows_follow_one_line_of_names),
         cmocka_unit_test(appending_without_memory_leaves_the_file_as_it_was),
         cmocka_unit_test(the_text_report_tells_everything),

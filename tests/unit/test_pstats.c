@@ -206,7 +206,7 @@ static void recursion_goes_one_level_deep(void **state)
 }
 
 /* Two that call one another, and nobody calls them from outside. */
-static void circles_without_a_begin_begin_somewhere(void **state)
+static void cycles_without_a_begin_begin_somewhere(void **state)
 {
     (void)state;
     struct marey__profiled functions[] = {{10, 100, 300}, {10, 200, 300}};
@@ -226,7 +226,7 @@ static void circles_without_a_begin_begin_somewhere(void **state)
 }
 
 /* 0 imports 1 by way of 3, and 1 imports 2 the same way: what takes longer is outside. */
-static void of_a_circle_the_longer_calls_are_outside(void **state)
+static void of_a_cycle_the_longer_calls_are_outside(void **state)
 {
     (void)state;
     struct marey__profiled functions[] = {
@@ -276,7 +276,7 @@ static void inner_calls_of_a_function_go_around_once_more(void **state)
 }
 
 /* Times that no nesting can have: each of two is said to be in the other for longer than that takes. */
-static void totals_that_cannot_be_are_told(void **state)
+static void totals_that_cannot_be_are_reported(void **state)
 {
     (void)state;
     struct marey__profiled functions[] = {{2, 1000000, 3000000}, {2, 1000000, 9000000}};
@@ -404,7 +404,7 @@ static void callers_may_be_numbers_alone(void **state)
     marey_report_destroy(summary);
 }
 
-static void wrong_entries_are_left_out_and_told(void **state)
+static void wrong_entries_are_left_out_and_reported(void **state)
 {
     (void)state;
     static const char bytes[] = "{" KEY_MAIN ")\5"
@@ -461,15 +461,15 @@ int main(void)
         cmocka_unit_test(damaged_values_are_refused),
         cmocka_unit_test(a_function_below_two_callers_is_shared_out),
         cmocka_unit_test(recursion_goes_one_level_deep),
-        cmocka_unit_test(circles_without_a_begin_begin_somewhere),
-        cmocka_unit_test(of_a_circle_the_longer_calls_are_outside),
+        cmocka_unit_test(cycles_without_a_begin_begin_somewhere),
+        cmocka_unit_test(of_a_cycle_the_longer_calls_are_outside),
         cmocka_unit_test(inner_calls_of_a_function_go_around_once_more),
-        cmocka_unit_test(totals_that_cannot_be_are_told),
+        cmocka_unit_test(totals_that_cannot_be_are_reported),
         cmocka_unit_test(paths_without_number_are_bounded_and_sums_stay),
         cmocka_unit_test(a_long_chain_goes_on_outermost),
         cmocka_unit_test(a_profile_is_read),
         cmocka_unit_test(callers_may_be_numbers_alone),
-        cmocka_unit_test(wrong_entries_are_left_out_and_told),
+        cmocka_unit_test(wrong_entries_are_left_out_and_reported),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -112,7 +112,7 @@ static marey_status keep_communication(void *ctx, const struct marey_batch *batc
     return MAREY_OK;
 }
 
-static void communication_is_told_within_its_range(void **state)
+static void communication_is_reported_within_its_range(void **state)
 {
     const struct scratch *s = *state;
     marey_recording *recording;
@@ -183,7 +183,7 @@ static void remember(void *ctx, const char *sentence)
     snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "%s\n", sentence);
 }
 
-static void ranges_left_open_are_told_at_the_end(void **state)
+static void ranges_left_open_are_reported_at_the_end(void **state)
 {
     const struct scratch *s = *state;
     heard[0] = '\0';
@@ -219,9 +219,9 @@ int main(void)
         SCRATCH_TEST(a_name_of_nothing_is_a_name),
         SCRATCH_TEST(an_empty_text_keeps_its_site),
         SCRATCH_TEST(async_ranges_have_handles_of_their_own),
-        SCRATCH_TEST(communication_is_told_within_its_range),
+        SCRATCH_TEST(communication_is_reported_within_its_range),
         SCRATCH_TEST(a_mismatch_names_both_and_pops_nothing),
-        SCRATCH_TEST(ranges_left_open_are_told_at_the_end),
+        SCRATCH_TEST(ranges_left_open_are_reported_at_the_end),
         SCRATCH_TEST(without_memory_for_the_stack_it_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

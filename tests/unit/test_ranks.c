@@ -149,7 +149,7 @@ static void slow_ranks_and_hosts_stand_out(void **state)
     marey_report_destroy(summary);
 }
 
-static void the_spread_is_told_by_medians(void **state)
+static void the_spread_is_reported_by_medians(void **state)
 {
     (void)state;
     marey_report *summary = summarise(planted, 20, true);
@@ -236,7 +236,7 @@ static void many_ranks_are_reported_by_exception(void **state)
     marey_report_destroy(summary);
 }
 
-static void each_failed_allocation_is_told(void **state)
+static void each_failed_allocation_is_reported(void **state)
 {
     (void)state;
     struct job job = make_job(6, planted, true);
@@ -257,12 +257,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slow_ranks_and_hosts_stand_out),
-        cmocka_unit_test(the_spread_is_told_by_medians),
+        cmocka_unit_test(the_spread_is_reported_by_medians),
         cmocka_unit_test(ranks_that_differ_by_chance_are_no_outliers),
         cmocka_unit_test(a_few_ranks_are_not_judged),
         cmocka_unit_test(without_iterations_whole_runs_are_compared),
         cmocka_unit_test(many_ranks_are_reported_by_exception),
-        cmocka_unit_test(each_failed_allocation_is_told),
+        cmocka_unit_test(each_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,18 +205,18 @@ static void forked_child_takes_over_and_exec_is_noticed(void **state)
                     marey__remote_process(parent)->start_time);
         assert_int_equal(marey__remote_state(child), MAREY__REMOTE_SAME);
         assert_int_equal(write(ends[1], "x", 1), 1);
-        enum marey__remote_state fate = MAREY__REMOTE_SAME;
-        for (int tries = 0; tries < 5000 && fate == MAREY__REMOTE_SAME; tries++) {
+        enum marey__remote_state found = MAREY__REMOTE_SAME;
+        for (int tries = 0; tries < 5000 && found == MAREY__REMOTE_SAME; tries++) {
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-            fate = marey__remote_state(parent);
+            found = marey__remote_state(parent);
         }
-        assert_int_equal(fate, MAREY__REMOTE_REPLACED);
+        assert_int_equal(found, MAREY__REMOTE_REPLACED);
         kill(pid, SIGKILL);
-        for (int tries = 0; tries < 5000 && fate != MAREY__REMOTE_GONE; tries++) {
+        for (int tries = 0; tries < 5000 && found != MAREY__REMOTE_GONE; tries++) {
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-            fate = marey__remote_state(child); /* a zombie is gone, too */
+            found = marey__remote_state(child); /* a zombie is gone, too */
         }
-        assert_int_equal(fate, MAREY__REMOTE_GONE);
+        assert_int_equal(found, MAREY__REMOTE_GONE);
         marey__remote_close(child);
         marey__remote_close(parent);
         close(ends[1]);

@@ -213,7 +213,7 @@ static void a_bad_line_is_named(void **state)
     static const struct {
         const char *text, *part;
     } bad[] = {
-        {"a copy name", "line 1: a rule has four words"},
+        {"a copy name", "line 1: expected four words"},
         {"\n\na copied name x\n", "line 3: a rule's class is"},
         {"a copy look x\n", "line 1: a rule looks at"},
         {"# fine\na copy name x\nb", "line 3"},
@@ -243,7 +243,7 @@ static void bytes_that_are_not_text_are_refused(void **state)
     marey__rules_fini(&rules);
 }
 
-static void every_failed_allocation_is_told(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     char path[64];
     (void)state;
@@ -276,7 +276,7 @@ int main(void)
         TEST(mareys_rules_are_a_file_of_rules),
         cmocka_unit_test(a_bad_line_is_named),
         cmocka_unit_test(bytes_that_are_not_text_are_refused),
-        cmocka_unit_test(every_failed_allocation_is_told),
+        cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,7 @@ static void every_format_has_the_samples(void **state)
     }
 }
 
-static void what_cannot_be_is_told(void **state)
+static void what_cannot_be_is_reported(void **state)
 {
     struct samples_maker *const m = *state;
     const struct marey_export_options by_rank = {.by = "rank"}, named = {.filter = "step"};
@@ -347,7 +347,7 @@ int main(void)
         TEST(beside_events_threads_have_other_numbers),
         TEST(py_spy_s_format_has_lines_and_counts),
         TEST(every_format_has_the_samples),
-        TEST(what_cannot_be_is_told),
+        TEST(what_cannot_be_is_reported),
         TEST(files_of_others_are_samples),
         TEST(every_allocation_may_fail),
     };

@@ -527,7 +527,7 @@ static void the_audit_tells_snapshots_from_exact_samples(void **state)
     close_report(&r);
 }
 
-static void a_killed_sampler_is_told(void **state)
+static void a_killed_sampler_is_reported(void **state)
 {
     struct samples_maker *m = *state;
     const uint32_t t = samples_thread(m, true, "MainThread"), a = samples_stack(m, "a:1");
@@ -580,7 +580,7 @@ static void a_sampler_is_no_process_of_the_program(void **state)
 }
 
 /* A block that cannot be read takes its own samples, and the names that were in it. */
-static void damage_is_told_and_the_rest_is_kept(void **state)
+static void damage_is_reported_and_the_rest_is_kept(void **state)
 {
     struct samples_maker *m = *state;
     const uint32_t t = samples_thread(m, true, "MainThread"), a = samples_stack(m, "a:1");
@@ -679,10 +679,10 @@ int main(void)
         TEST(ranges_and_iterations_choose_samples),
         TEST(a_pid_that_was_given_again_is_another_process),
         TEST(the_audit_tells_snapshots_from_exact_samples),
-        TEST(a_killed_sampler_is_told),
+        TEST(a_killed_sampler_is_reported),
         TEST(no_sampler_is_said_with_how_to_get_one),
         TEST(a_sampler_is_no_process_of_the_program),
-        TEST(damage_is_told_and_the_rest_is_kept),
+        TEST(damage_is_reported_and_the_rest_is_kept),
         TEST(the_text_says_what_counts_and_how_good_it_is),
         TEST(a_report_without_memory_fails_and_leaks_nothing),
     };

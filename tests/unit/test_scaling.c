@@ -240,7 +240,7 @@ static void work_that_grows_as_workers_is_weak_scaling(void **state)
     marey_report_destroy(scaling);
 }
 
-static void work_that_grows_in_another_way_is_told_by_throughput(void **state)
+static void work_that_grows_in_another_way_is_reported_by_throughput(void **state)
 {
     add_work(*state, 1, TEN, 1000);
     add_work(*state, 4, TEN, 2000);
@@ -536,7 +536,7 @@ static void the_order_of_runs_changes_nothing(void **state)
     runs_destroy(reversed);
 }
 
-static void notes_of_readers_are_told(void **state)
+static void notes_of_readers_are_reported(void **state)
 {
     add_epochs(*state, "s", 1, TEN, 3);
     assert_int_equal(marey__scaling_runs_note(*state, "x.csv: line 3 has no number"), MAREY_OK);
@@ -602,7 +602,7 @@ static marey_status make_all(void)
     return status;
 }
 
-static void every_failed_allocation_is_told(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     marey_status status = MAREY_ENOMEM;
@@ -626,7 +626,7 @@ int main(void)
         TEST(experiments_are_apart),
         TEST(equal_work_is_strong_scaling),
         TEST(work_that_grows_as_workers_is_weak_scaling),
-        TEST(work_that_grows_in_another_way_is_told_by_throughput),
+        TEST(work_that_grows_in_another_way_is_reported_by_throughput),
         TEST(unknown_work_is_assumed_to_be_equal_and_a_note_says_so),
         TEST(the_first_epoch_warms_up),
         TEST(a_run_that_stopped_half_way_counts_by_its_whole_epochs),
@@ -638,9 +638,9 @@ int main(void)
         TEST(the_best_is_another_for_time_and_for_energy),
         TEST(energy_of_the_whole_run_serves_and_is_said),
         TEST(the_order_of_runs_changes_nothing),
-        TEST(notes_of_readers_are_told),
+        TEST(notes_of_readers_are_reported),
         TEST(strange_numbers_do_no_harm),
-        TEST(every_failed_allocation_is_told),
+        TEST(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void it_says_how_far_it_scales_and_what_holds_it_back(void **state)
     free(text);
 }
 
-static void all_that_was_measured_is_told_as_such(void **state)
+static void all_that_was_measured_is_reported_as_such(void **state)
 {
     (void)state;
     char *text = draw(holds, 2, write_text);
@@ -109,7 +109,7 @@ static void what_does_not_get_faster_does_not_scale(void **state)
     free(text);
 }
 
-static void intervals_that_say_nothing_are_told_as_such(void **state)
+static void intervals_that_say_nothing_are_reported_as_such(void **state)
 {
     (void)state;
     struct made_point noisy[] = {stops[0], stops[1]};
@@ -273,10 +273,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_says_how_far_it_scales_and_what_holds_it_back),
-        cmocka_unit_test(all_that_was_measured_is_told_as_such),
+        cmocka_unit_test(all_that_was_measured_is_reported_as_such),
         cmocka_unit_test(one_number_of_workers_is_no_scaling),
         cmocka_unit_test(what_does_not_get_faster_does_not_scale),
-        cmocka_unit_test(intervals_that_say_nothing_are_told_as_such),
+        cmocka_unit_test(intervals_that_say_nothing_are_reported_as_such),
         cmocka_unit_test(a_narrow_terminal_has_fewer_columns),
         cmocka_unit_test(columns_and_tables_without_values_are_left_out),
         cmocka_unit_test(markdown_has_no_marks_of_names),

@@ -223,7 +223,7 @@ static void ranks_with_an_id_each_are_one_run(void **state)
     runs_destroy(runs);
 }
 
-static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
+static void missing_ranks_and_a_run_that_stopped_are_reported(void **state)
 {
     const struct scratch *s = *state;
     struct rank r = plain;
@@ -461,7 +461,7 @@ static void the_rest_of_a_folder_with_files_of_itwinai_is_read(void **state)
     assert_int_equal(runs->n, 2);
     assert_int_equal(runs->list[0].workers, 4);
     assert_int_equal(runs->list[1].workers, 8);
-    expect_note(runs, "torch-traces, which lies beside");
+    expect_note(runs, "torch-traces, found next to");
     runs_destroy(runs);
 }
 
@@ -514,7 +514,7 @@ int main(void)
         SCRATCH_TEST(repeats_in_one_recording_are_runs),
         SCRATCH_TEST(ranks_that_are_there_twice_are_repeats),
         SCRATCH_TEST(ranks_with_an_id_each_are_one_run),
-        SCRATCH_TEST(missing_ranks_and_a_run_that_stopped_are_told),
+        SCRATCH_TEST(missing_ranks_and_a_run_that_stopped_are_reported),
         SCRATCH_TEST(a_folder_is_looked_through_and_damage_is_named),
         SCRATCH_TEST(what_is_nothing_of_ours_is_one_sentence),
         SCRATCH_TEST(the_long_form_is_read),

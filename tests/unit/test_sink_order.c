@@ -311,7 +311,7 @@ static void slices_and_single_ends_share_a_lane(void **state)
     expect_drawn(&f, "B(0 in(2 in)4 over(5 B~)10 open(11 over~)12 last(14 last)15");
 }
 
-static void an_end_without_a_begin_is_left_out_and_told(void **state)
+static void an_end_without_a_begin_is_left_out_and_reported(void **state)
 {
     (void)state;
     struct fixture f;
@@ -573,7 +573,7 @@ static void threads_past_a_hundred_thousand_share_a_lane(void **state)
     marey_recording_close(recording);
 }
 
-static void arguments_that_do_not_fit_a_block_are_left_out_and_told(void **state)
+static void arguments_that_do_not_fit_a_block_are_left_out_and_reported(void **state)
 {
     (void)state;
     struct fixture f;
@@ -636,7 +636,7 @@ static marey_status import_and_read(uint64_t memory_bytes, marey_recording **out
     return status;
 }
 
-static void each_failing_allocation_is_told_and_leaves_nothing(void **state)
+static void each_failing_allocation_is_reported_and_leaves_nothing(void **state)
 {
     (void)state;
     for (uint64_t memory_bytes = 0; memory_bytes < 5000; memory_bytes += 4000) {
@@ -655,7 +655,7 @@ static void each_failing_allocation_is_told_and_leaves_nothing(void **state)
     }
 }
 
-static void a_full_disk_is_told(void **state)
+static void a_full_disk_is_reported(void **state)
 {
     (void)state;
     const struct rlimit tiny = {2000, RLIM_INFINITY};
@@ -688,7 +688,7 @@ int main(void)
         cmocka_unit_test(thousands_at_a_time_each_keep_their_times),
         cmocka_unit_test(begins_and_ends_of_one_moment_keep_the_order_of_the_file),
         cmocka_unit_test(slices_and_single_ends_share_a_lane),
-        cmocka_unit_test(an_end_without_a_begin_is_left_out_and_told),
+        cmocka_unit_test(an_end_without_a_begin_is_left_out_and_reported),
         cmocka_unit_test(a_flow_lies_in_the_slice_that_begins_with_it),
         cmocka_unit_test(iterations_end_before_the_next_begin),
         cmocka_unit_test(gpu_work_keeps_its_duration_and_may_overlap),
@@ -698,9 +698,9 @@ int main(void)
         cmocka_unit_test(a_process_is_who_the_file_says),
         cmocka_unit_test(names_past_a_million_are_other_names),
         cmocka_unit_test(threads_past_a_hundred_thousand_share_a_lane),
-        cmocka_unit_test(arguments_that_do_not_fit_a_block_are_left_out_and_told),
-        cmocka_unit_test(each_failing_allocation_is_told_and_leaves_nothing),
-        cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(arguments_that_do_not_fit_a_block_are_left_out_and_reported),
+        cmocka_unit_test(each_failing_allocation_is_reported_and_leaves_nothing),
+        cmocka_unit_test(a_full_disk_is_reported),
     };
     return cmocka_run_group_tests_name("sink_order", tests, NULL, NULL);
 }

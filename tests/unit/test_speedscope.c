@@ -156,7 +156,7 @@ static void samples_say_whose_they_are(void **state)
 }
 
 /* Functions of one name in two files are two; ranges of marey, by whatever files, are one. */
-static void names_are_told_apart_by_files(void **state)
+static void names_are_distinguished_by_files(void **state)
 {
     (void)state;
 #define TWO_MAINS                                                                                  \
@@ -172,7 +172,7 @@ static void names_are_told_apart_by_files(void **state)
     marey_report_destroy(summary);
 }
 
-static void wrong_events_are_left_out_and_told(void **state)
+static void wrong_events_are_left_out_and_reported(void **state)
 {
     (void)state;
     static const char *const events[] = {
@@ -295,8 +295,8 @@ int main(void)
         cmocka_unit_test(samples_become_ranges),
         cmocka_unit_test(each_profile_is_a_thread),
         cmocka_unit_test(samples_say_whose_they_are),
-        cmocka_unit_test(names_are_told_apart_by_files),
-        cmocka_unit_test(wrong_events_are_left_out_and_told),
+        cmocka_unit_test(names_are_distinguished_by_files),
+        cmocka_unit_test(wrong_events_are_left_out_and_reported),
         cmocka_unit_test(what_comes_before_damage_is_read),
         cmocka_unit_test(files_without_an_answer_are_refused),
         cmocka_unit_test(files_are_known_by_their_first_bytes),

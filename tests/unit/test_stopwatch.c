@@ -295,7 +295,7 @@ static void misuse_changes_nothing_and_is_counted(void **state)
     assert_int_equal(heard.n, 3); /* each once */
 }
 
-static void in_warmup_misuse_is_told_as_well(void **state)
+static void in_warmup_misuse_is_reported_as_well(void **state)
 {
     (void)state;
     enable(5);
@@ -646,7 +646,7 @@ static void the_report_has_its_sections_in_order(void **state)
     assert_string_equal(at, "");
 }
 
-static void a_stream_that_refuses_is_told(void **state)
+static void a_stream_that_refuses_is_reported(void **state)
 {
     (void)state;
     FILE *const full = fopen("/dev/full", "w");
@@ -673,7 +673,7 @@ int main(void)
         QUIET_TEST(any_driver_of_iterations_will_do),
         QUIET_TEST(samples_give_a_rate),
         QUIET_TEST(misuse_changes_nothing_and_is_counted),
-        QUIET_TEST(in_warmup_misuse_is_told_as_well),
+        QUIET_TEST(in_warmup_misuse_is_reported_as_well),
         QUIET_TEST(what_runs_at_the_end_of_an_iteration_goes_on),
         QUIET_TEST(a_cancelled_one_was_never_started),
         QUIET_TEST(one_time_measurements_are_once),
@@ -688,7 +688,7 @@ int main(void)
         QUIET_TEST(iterations_far_above_the_rest_are_named),
         QUIET_TEST(reports_come_at_multiples_and_not_in_warmup),
         QUIET_TEST(the_report_has_its_sections_in_order),
-        QUIET_TEST(a_stream_that_refuses_is_told),
+        QUIET_TEST(a_stream_that_refuses_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,7 +180,7 @@ static void the_gpu_notes_its_own_times(void **state)
     assert_int_equal(marey_stopwatch_print(stderr), MAREY_OK);
 }
 
-static void a_capture_is_left_alone_and_told(void **state)
+static void a_capture_is_left_alone_and_reported(void **state)
 {
     (void)state;
     load_driver();
@@ -368,7 +368,7 @@ int main(void)
         EXTRA_TEST(it_never_waits_unless_asked),
         EXTRA_TEST(without_cuda_one_sentence_is_said_and_time_is_measured),
         EXTRA_TEST(the_gpu_notes_its_own_times),
-        EXTRA_TEST(a_capture_is_left_alone_and_told),
+        EXTRA_TEST(a_capture_is_left_alone_and_reported),
         EXTRA_TEST(a_reset_and_a_cancel_forget_what_the_gpu_still_owes),
         EXTRA_TEST(a_busy_thread_uses_what_the_kernel_says),
         EXTRA_TEST(only_the_intervals_count),

@@ -148,7 +148,7 @@ static void *start_and_leave(void *arg)
     return NULL;
 }
 
-static void what_runs_when_its_thread_ends_is_dropped_and_told(void **state)
+static void what_runs_when_its_thread_ends_is_dropped_and_reported(void **state)
 {
     (void)state;
     pthread_t thread;
@@ -334,7 +334,7 @@ int main(void)
         QUIET_TEST(both_clocks_tell_the_same),
         QUIET_TEST(a_recording_with_another_clock_changes_nothing),
         QUIET_TEST(threads_measure_one_name_each_for_itself),
-        QUIET_TEST(what_runs_when_its_thread_ends_is_dropped_and_told),
+        QUIET_TEST(what_runs_when_its_thread_ends_is_dropped_and_reported),
         QUIET_TEST(a_measurement_may_stop_on_another_thread),
         QUIET_TEST(resets_in_the_middle_of_measurements_hurt_nobody),
         QUIET_TEST(a_child_starts_with_nothing_but_what_runs),

@@ -41,7 +41,7 @@ static void recordings_follow_one_another(void **state)
     }
 }
 
-static void wrong_arguments_are_told(void **state)
+static void wrong_arguments_are_reported(void **state)
 {
     const struct scratch *s = *state;
     assert_int_equal(
@@ -172,7 +172,7 @@ int main(void)
         SCRATCH_TEST(off_records_nothing),
         SCRATCH_TEST(a_second_start_is_refused),
         SCRATCH_TEST(recordings_follow_one_another),
-        SCRATCH_TEST(wrong_arguments_are_told),
+        SCRATCH_TEST(wrong_arguments_are_reported),
         SCRATCH_TEST(an_older_callers_options_are_shorter),
         SCRATCH_TEST(without_memory_a_start_fails_whole_or_works),
         SCRATCH_TEST(another_thread_may_stop),

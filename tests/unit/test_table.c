@@ -74,7 +74,7 @@ static void a_lent_text_stays_while_rows_are_added(void **state)
     marey_table_destroy(table);
 }
 
-static void a_cell_of_another_type_is_told(void **state)
+static void a_cell_of_another_type_is_reported(void **state)
 {
     (void)state;
     marey_table *table = make_table();
@@ -287,7 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_come_back_as_they_went_in),
         cmocka_unit_test(a_lent_text_stays_while_rows_are_added),
-        cmocka_unit_test(a_cell_of_another_type_is_told),
+        cmocka_unit_test(a_cell_of_another_type_is_reported),
         cmocka_unit_test(sorting_is_stable_with_nulls_last),
         cmocka_unit_test(a_table_without_memory_has_whole_rows),
         cmocka_unit_test(few_values_are_exact),

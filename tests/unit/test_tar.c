@@ -247,7 +247,7 @@ static void expect_size(uint64_t size, const char field[12])
     close(fd);
 }
 
-static void sizes_past_eight_gigabytes_are_told(void **state)
+static void sizes_past_eight_gigabytes_are_reported(void **state)
 {
     (void)state;
     expect_size(UINT64_C(511), "00000000777\0");
@@ -264,7 +264,7 @@ int main(void)
         cmocka_unit_test(ranks_of_two_machines_are_on_the_wall_clock),
         cmocka_unit_test(a_pipe_gets_the_same_bytes),
         cmocka_unit_test(long_traces_are_whole_in_a_file),
-        cmocka_unit_test(sizes_past_eight_gigabytes_are_told),
+        cmocka_unit_test(sizes_past_eight_gigabytes_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

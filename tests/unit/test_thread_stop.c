@@ -57,7 +57,7 @@ static int stop_one(int policy)
             answer = NOT_STOPPED;
         else if (turn == 0 && (own_policy() != SCHED_FIFO || !drop_capability()))
             answer = NOT_HERE;
-        marey__thread_go(&stops, pid);
+        marey__thread_resume(&stops, pid);
         if (answer == FINE && own_policy() != policy)
             answer = STAYED_HIGH;
     }

@@ -82,7 +82,7 @@ static void a_visitor_may_give_up(void **state)
     log_close(recording);
 }
 
-static void a_log_that_is_gone_is_told_to_the_caller(void **state)
+static void a_log_that_is_gone_is_reported_to_the_caller(void **state)
 {
     (void)state;
     marey_recording *recording = make_recording(1, false);
@@ -99,7 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_visitor_sees_what_a_plain_visit_shows),
         cmocka_unit_test(a_visitor_may_give_up),
-        cmocka_unit_test(a_log_that_is_gone_is_told_to_the_caller),
+        cmocka_unit_test(a_log_that_is_gone_is_reported_to_the_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,7 +212,7 @@ static const struct marey_communication reduction = {.group = GROUP,
                                                      .group_size = 2,
                                                      .peer = -1};
 
-static void communication_is_told_by_the_work_or_by_the_host(void **state)
+static void communication_is_reported_by_the_work_or_by_the_host(void **state)
 {
     struct fixture *f = *state;
     put_streams(&f->log);
@@ -373,7 +373,7 @@ static void fail_each_allocation(struct fixture *f)
     }
 }
 
-static void every_failed_allocation_of_work_is_told(void **state)
+static void every_failed_allocation_of_work_is_reported(void **state)
 {
     struct fixture *f = *state;
     f->options.wants_ranges = true;
@@ -387,7 +387,7 @@ static void every_failed_allocation_of_work_is_told(void **state)
     fail_each_allocation(f);
 }
 
-static void every_failed_allocation_of_a_host_is_told(void **state)
+static void every_failed_allocation_of_a_host_is_reported(void **state)
 {
     struct fixture *f = *state;
     f->options.wants_ranges = true;
@@ -404,15 +404,15 @@ int main(void)
         TEST(a_graph_has_much_work_of_one_launch),
         TEST(of_equal_correlations_the_last_launch_before_counts),
         TEST(work_of_no_length_or_less_is_counted_and_left_out),
-        TEST(communication_is_told_by_the_work_or_by_the_host),
+        TEST(communication_is_reported_by_the_work_or_by_the_host),
         TEST(ranges_around_launches_are_kept_where_asked_for),
         TEST(a_program_computes_where_it_says_nothing_else),
         cmocka_unit_test_setup_teardown(a_profiled_thread_computes_where_it_has_a_range,
                                         setup_imported, teardown),
         TEST(async_communication_goes_on_beside_the_main_thread),
         TEST(a_process_without_ranges_has_no_device),
-        TEST(every_failed_allocation_of_work_is_told),
-        TEST(every_failed_allocation_of_a_host_is_told),
+        TEST(every_failed_allocation_of_work_is_reported),
+        TEST(every_failed_allocation_of_a_host_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 
 enum { MAX_ONLY = 10 };
 
-static marey_table *table_of(const struct marey__report_writer *writer, enum marey__comparison_table table)
+static marey_table *table_of(const struct marey__report_writer *writer,
+                             enum marey__comparison_table table)
 {
     return writer->report->tables[table];
 }
@@ -239,8 +240,8 @@ static marey_status put_findings(struct marey__report_writer *writer, const char
     return MAREY_OK;
 }
 
-static marey_status put_below(struct marey__report_writer *writer, const char *bullet, const char *style,
-                              const char *plain)
+static marey_status put_below(struct marey__report_writer *writer, const char *bullet,
+                              const char *style, const char *plain)
 {
     const marey_table *only = table_of(writer, MAREY__COMPARED_ONLY),
                       *warnings = table_of(writer, MAREY__COMPARED_WARNINGS);

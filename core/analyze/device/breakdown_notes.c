@@ -141,8 +141,8 @@ static bool communicates(const struct marey__breakdown *breakdown)
 {
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct marey__process_breakdown *p = &breakdown->processes[i];
-        for (size_t r = 0; p->set.caught != NULL && r < breakdown->rules.n; r++)
-            if (p->set.caught[r].count != 0 && breakdown->rules.rules[r].class == MAREY__COMMUNICATES)
+        for (size_t r = 0; p->set.matches != NULL && r < breakdown->rules.n; r++)
+            if (p->set.matches[r].count != 0 && breakdown->rules.rules[r].class == MAREY__COMMUNICATES)
                 return true;
     }
     return false;

@@ -84,8 +84,8 @@ static void put_numbers(marey_table *table, const struct marey__work_set *set,
                    RATIO(atoms->sum_of_durations_ns, is_known ? busy : 0),
                    RATIO(marey__hidden_comm_ns(atoms), is_known ? comm : 0));
     for (size_t atom = 0; atom < MAREY__N_ATOMS; atom++)
-        marey__put_whole(table, atoms->ns[atom], is_known);
-    marey__put_whole(table, atoms->n_work, is_known);
+        marey__put_u64_or_null(table, atoms->ns[atom], is_known);
+    marey__put_u64_or_null(table, atoms->n_work, is_known);
 }
 
 static const char *window_of(const struct marey__device_row *row)
@@ -165,20 +165,20 @@ static void fill_rules(marey_table *table, const struct marey__breakdown *breakd
 {
     for (size_t rule = 0; rule < breakdown->rules.n; rule++) {
         const struct marey__rule *what = &breakdown->rules.rules[rule];
-        struct marey__caught caught = {0};
+        struct marey__rule_matches matches = {0};
         for (size_t i = 0; i < breakdown->n_processes; i++) {
             const struct marey__process_breakdown *p = &breakdown->processes[i];
-            if (p->is_left_out || p->set.caught == NULL ||
+            if (p->is_left_out || p->set.matches == NULL ||
                 (p->set.is_unknown && what->class == MAREY__COMPUTES))
                 continue;
-            caught.count += p->set.caught[rule].count;
-            caught.ns += p->set.caught[rule].ns;
+            matches.count += p->set.matches[rule].count;
+            matches.ns += p->set.matches[rule].ns;
         }
-        if (caught.count == 0)
+        if (matches.count == 0)
             continue;
         MAREY__PUT_ROW(table, STRING(what->name), STRING(marey__class_name(what->class)),
                        STRING(marey__rule_look_name(what->look)), STRING(what->pattern),
-                       U64(caught.count), U64(caught.ns));
+                       U64(matches.count), U64(matches.ns));
     }
 }
 

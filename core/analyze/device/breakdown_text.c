@@ -30,7 +30,8 @@ static const marey_table *table_of(const struct marey__report_writer *writer,
 }
 
 /* Whether a row of devices has the window of the first line. */
-static bool is_of_window(const struct marey__report_writer *writer, const marey_table *devices, size_t row)
+static bool is_of_window(const struct marey__report_writer *writer, const marey_table *devices,
+                         size_t row)
 {
     const char *const steps = marey__window_names[MAREY__WINDOW_STEPS];
     const bool is_steps = strcmp(marey__cell_of(devices, row, "window").as.text, steps) == 0;
@@ -149,7 +150,7 @@ static void draw_row(marey_table *drawn, const marey_table *from, size_t row, bo
             continue;
         }
         ns = marey__cell_of(from, row, drawn_columns[c].name);
-        marey__put_whole(drawn, ns.as.u64, !ns.is_null);
+        marey__put_u64_or_null(drawn, ns.as.u64, !ns.is_null);
     }
     /* Rounded to two decimals. */
     marey__put_real(drawn, (double)(int64_t)(concurrency.as.f64 * 100 + 0.5) / 100,

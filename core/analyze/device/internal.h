@@ -86,7 +86,7 @@ uint16_t marey__rules_find(const struct marey__rules *rules,
                            const struct marey__rule_subject *subject);
 
 /* Names matched by a rule. */
-struct marey__caught {
+struct marey__rule_matches {
     uint64_t count, ns;
 };
 
@@ -200,8 +200,8 @@ struct marey__work_set {
     size_t n_facts, facts_cap;
     struct marey__names shapes; /* each text is a struct marey__launch_config, in `shape_texts` */
     struct marey__arena shape_texts;
-    struct marey__caught *caught; /* by rule */
-    uint64_t n_too_deep;          /* ranges excluded, nested too deep */
+    struct marey__rule_matches *matches; /* by rule */
+    uint64_t n_too_deep;                 /* ranges excluded, nested too deep */
     uint64_t n_unmatched;     /* begins and ends of async ranges beyond the limit on waiting ones */
     uint64_t n_negative;      /* GPU work on any device that ends before it begins: excluded */
     uint64_t n_ignored_kinds; /* other records of GPU lanes: annotations, synchronization */

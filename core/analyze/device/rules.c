@@ -301,9 +301,8 @@ static marey_status take_line(struct marey__rules *rules, const struct place *pl
         return marey__fail(MAREY_EFORMAT, "%s, line %zu: not a text line", place->source,
                            place->line);
     if (pattern.len == 0)
-        return bad_line(
-            place, "a rule has four words, a name, a class, what it looks at and a pattern, not",
-            &name);
+        return bad_line(place, "expected four words (name, class, field, pattern), got",
+                        &(struct word){name.text, (size_t)(pattern.text + pattern.len - name.text)});
     bool is_idle;
     MAREY_TRY(find_reason(place, &class, &is_idle, &rule.class));
     if (!is_idle)

@@ -100,7 +100,7 @@ void marey__work_set_fini(struct marey__work_set *set)
     MAREY__FREE_ALL(set->devices, set->collectives, set->steps);
     marey__names_fini(&set->shapes);
     marey__arena_fini(&set->shape_texts);
-    marey__free(set->caught);
+    marey__free(set->matches);
     *set = (struct marey__work_set){0};
 }
 
@@ -414,9 +414,9 @@ marey_status marey__work_set_read(struct marey__work_set *set, marey_recording *
     struct reader r = {
         .set = set, .wants_ranges = options->wants_ranges, .wants_facts = options->wants_facts};
     MAREY_TRY(read_log(&r));
-    set->caught = marey__calloc(options->rules->n, sizeof *set->caught);
+    set->matches = marey__calloc(options->rules->n, sizeof *set->matches);
     struct marey__classifier classifier MAREY__FINALLY(marey__classifier_fini) = {0};
-    MAREY__TRY_MEMORY(set->caught != NULL &&
+    MAREY__TRY_MEMORY(set->matches != NULL &&
                       marey__classifier_init(&classifier, options->rules, recording, set->process));
     if (set->n_devices == 0)
         MAREY_TRY(marey__work_host_read(set, options, &classifier));

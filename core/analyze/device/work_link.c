@@ -93,8 +93,8 @@ static bool classify_device(struct marey__work_set *set, struct marey__device_wo
             classifier, work->site, work->kind,
             work->collective != MAREY__NO_INDEX ? &set->collectives[work->collective].what : NULL);
         work->class = classifier->rules->rules[work->rule].class;
-        set->caught[work->rule].count++;
-        set->caught[work->rule].ns += work->end_ns - work->begin_ns;
+        set->matches[work->rule].count++;
+        set->matches[work->rule].ns += work->end_ns - work->begin_ns;
         if (work->class == MAREY__COMMUNICATES && work->collective == MAREY__NO_INDEX &&
             !take_from_host(set, work))
             return false;

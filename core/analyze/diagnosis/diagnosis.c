@@ -1,4 +1,6 @@
-/* The diagnosis as a whole: facts are read, rules asked, findings sorted; the entry of the registry. */
+/*
+ * The diagnosis: reads facts, applies rules, sorts findings; its entry in the registry of analyses.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +8,7 @@
 
 #include "analyze/diagnosis/internal.h"
 
-/* An id that another one explains comes after it. */
+/* In order of precedence: a rule may use the findings of earlier ones. */
 static marey__finding_rule *const rules[] = {
     marey__find_memory_leak,     marey__find_cpu_oversubscribed, marey__find_memory_near_limit,
     marey__find_throttled,       marey__find_straggler,          marey__find_exposed_communication,
@@ -22,7 +24,10 @@ static double gain_without(double share)
     return 1 / (1 - fmin(fmax(share, 0), 0.999));
 }
 
-/* What is left of a step may become faster, too: cores, caches and memory bandwidth are free for it. */
+/*
+ * The rest of a step may also become faster: it gets more of the cores, caches and memory
+ * bandwidth.
+ */
 static double leeway(double share)
 {
     return 1 / (1 - share / 3 - pow(share, 4) / 3);
@@ -49,14 +54,17 @@ void marey__finding_set_measured(struct marey__finding *f, double share, double 
 
 static bool is_worth_it(const struct marey__finding *f)
 {
-    return f->is_risk ||
-           (gain_without(f->statement.share) >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
+    return f->is_risk || (gain_without(f->statement.share) >= MAREY__GAIN_LEAST &&
+                          f->gain_low >= MAREY__GAIN_LOW_LEAST);
 }
 
-/* Risks first, then by gain. */
+/* Severe risks, then time, then other risks; by the expected gain, since the upper end is high where little is known. */
 static bool is_before(const struct marey__finding *a, const struct marey__finding *b)
 {
-    return a->is_risk != b->is_risk ? a->is_risk : a->at_most > b->at_most;
+    if (a->is_risk || b->is_risk)
+        return a->is_risk != b->is_risk ? (a->is_risk ? a->is_severe : !b->is_severe)
+                                        : a->is_severe && !b->is_severe;
+    return a->statement.share > b->statement.share;
 }
 
 static void add_finding(struct marey__diagnosis *d, const struct marey__finding *finding)
@@ -104,7 +112,7 @@ static const char *time_text(uint64_t ns, char into[32])
 static void put_shares(const struct marey__facts *facts, char *text, size_t size, size_t *len)
 {
     bool any = false;
-    for (int p = 0; p < MAREY__FACT_PHASES; p++) {
+    for (int p = 0; p < MAREY__FACT_PHASES && facts->steady_ns != 0; p++) {
         const double share = (double)facts->phase_ns[p] / (double)facts->steady_ns;
         if (share < 0.005 || (p == MAREY__FACT_OTHER && !any && share > 0.995))
             continue;
@@ -116,7 +124,7 @@ static void put_shares(const struct marey__facts *facts, char *text, size_t size
         marey__append(text, size, len, ".");
 }
 
-/* Rows of the table: what, and its share. */
+/* A row of the table has a kind of activity and its share. */
 static void put_device(const marey_table *device, char *text, size_t size, size_t *len)
 {
     const char *before = " GPU: ";
@@ -156,11 +164,11 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
     uint64_t n_all = 0;
     for (size_t i = 0; i < f->n_trainers; i++)
         n_all = MAREY__MAX(n_all, f->trainers[i].n_steps);
-    /* Where the CPU runs ahead of a device, most steps are short, and the median says nothing. */
-    const bool is_skewed = f->mean_ns > f->median_ns + f->median_ns / 5;
+    /* If the CPU runs ahead of a device, most steps are short and the median is not representative. */
+    const uint64_t step_ns = (uint64_t)marey__facts_step_ns(f);
+    const bool is_skewed = step_ns != f->median_ns;
     marey__append(text, size, &len, "%" PRIu64 " training step%s%s: %s/step", n_all,
-                  n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "",
-                  time_text(is_skewed ? f->mean_ns : f->median_ns, a));
+                  n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "", time_text(step_ns, a));
     if (is_skewed)
         marey__append(text, size, &len, " on average (median %s)", time_text(f->median_ns, a));
     if (f->samples_per_s > 0)
@@ -173,15 +181,17 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
         marey__append(
             text, size, &len,
             " What the GPU does is unknown: the few steps that were traced are not typical.");
+    else if (f->has_device && f->device.traced_ns == 0)
+        marey__append(text, size, &len, " What the GPU does is unknown: no step was traced.");
     if (!f->is_imported)
         marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
 }
 
-/* What a trace of another tool does not have, and what records it. */
+/* What the trace of another tool lacks, and how to record it. */
 static void find_missing(struct marey__diagnosis *d)
 {
     const struct marey__facts *const f = &d->facts;
-    const bool has_few_steps = f->n_steps < 2;
+    const bool has_few_steps = f->n_steps < 3; /* Intervals of two are as wide as the step. */
     size_t len = 0;
     if (f->is_imported)
         marey__append(
@@ -275,7 +285,7 @@ static void put_step(marey_table *table, const struct marey__facts *facts)
     for (int p = 0; p < MAREY__FACT_PHASES && facts->steady_ns != 0; p++) {
         const double share = (double)facts->phase_ns[p] / (double)facts->steady_ns;
         marey__put_string(table, marey__fact_phase_names[p]);
-        marey_table_u64(table, (uint64_t)(share * (double)facts->median_ns + 0.5));
+        marey_table_u64(table, (uint64_t)(share * marey__facts_step_ns(facts) + 0.5));
         marey_table_f64(table, share);
     }
 }
@@ -343,7 +353,7 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
 }
 
 static const struct marey_setting settings[] = {
-    {"experimental", MAREY_SETTING_FLAG, NULL, "findings as well whose rules are not proven yet"},
+    {"experimental", MAREY_SETTING_FLAG, NULL, "also report experimental findings"},
 };
 
 static const struct marey__report_format formats[] = {{"markdown", marey__diagnosis_markdown}, {0}};

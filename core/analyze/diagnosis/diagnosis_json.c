@@ -1,4 +1,4 @@
-/* The diagnosis as JSON, docs/formats/diagnosis.md. Shares are 0 to 1; what is unknown is null. */
+/* The diagnosis as JSON, docs/formats/diagnosis.md. Shares are 0 to 1; unknown values are null. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void put_startup(struct marey__buf *b, const marey_table *table)
     marey__buf_puts(b, "],");
 }
 
-/* Of the traced steps. */
+/* Shares of the traced steps. */
 static void put_device(struct marey__buf *b, const struct marey__fact_device *d)
 {
     const double whole = (double)d->traced_ns;
@@ -79,24 +79,37 @@ static void put_cost(struct marey__buf *b, const struct marey__facts *f)
     marey__buf_printf(b, ",\"measured\":%s},", f->is_cost_measured ? "true" : "false");
 }
 
+/* `process` of the samples; 0: unknown. */
+static void put_place(struct marey__buf *b, const struct marey__facts *facts, uint32_t function,
+                      uint32_t line, uint32_t process)
+{
+    const struct marey_samples_function *const f =
+        marey_samples_get_function(facts->set.samples, function);
+    const struct marey_samples_process *const info =
+        process != 0 ? marey_samples_get_process(facts->set.samples, process) : NULL;
+    marey__buf_puts(b, "{");
+    put_text(b, "function", f->name);
+    marey__buf_puts(b, ",");
+    put_text(b, "file", f->file);
+    marey__buf_printf(b, ",\"line\":%u,", line);
+    put_real(b, "process", info != NULL ? (double)info->pid : 0, info != NULL);
+    marey__buf_puts(b, ",");
+    put_real(b, "rank", info != NULL ? info->rank : 0, info != NULL && info->rank >= 0);
+    marey__buf_puts(b, "}");
+}
+
 static void put_where(struct marey__buf *b, const struct marey__facts *facts,
                       const struct marey__fact_place *place, const struct marey__trainer *trainer)
 {
+    uint32_t process = place->process == MAREY__FACT_SEVERAL ? 0 : place->process;
+    if (place->process == 0 && (trainer != NULL || facts->n_trainers == 1))
+        process = trainer != NULL ? trainer->target : facts->trainers[0].target;
     marey__buf_puts(b, "\"where\":[");
-    if (place->function != 0) {
-        const struct marey_samples_function *const function =
-            marey_samples_get_function(facts->set.samples, place->function);
-        const struct marey_process *const info = trainer->info;
-        marey__buf_puts(b, "{");
-        put_text(b, "function", function->name);
+    if (place->function != 0)
+        put_place(b, facts, place->function, place->line, process);
+    if (place->caller != 0) {
         marey__buf_puts(b, ",");
-        put_text(b, "file", function->file);
-        marey__buf_printf(b, ",\"line\":%u", place->line);
-        marey__buf_puts(b, ",");
-        put_real(b, "process", info != NULL ? (double)info->pid : 0, info != NULL);
-        marey__buf_puts(b, ",");
-        put_real(b, "rank", info != NULL ? info->rank : 0, info != NULL && info->rank >= 0);
-        marey__buf_puts(b, "}");
+        put_place(b, facts, place->caller, place->caller_line, process);
     }
     marey__buf_puts(b, "],");
 }
@@ -108,7 +121,7 @@ static const char *severity(const struct marey__finding *f)
     return f->at_most >= 1.3 ? "high" : f->at_most >= 1.1 ? "medium" : "low";
 }
 
-/* The place, and the longest times of the table, in which a finding was seen. */
+/* The place, and the longest times at which the finding was observed, from the table. */
 static void put_evidence(struct marey__buf *b, const struct marey__facts *facts,
                          const struct marey__cause *cause, const marey_table *table)
 {
@@ -168,7 +181,7 @@ static void put_verify(struct marey__buf *b, const marey_recording *recording)
     put_text(b, "verify", n < (int)sizeof text ? text : NULL);
 }
 
-/* What a finding and its causes have in common; `f` is the finding. */
+/* The fields that findings and their causes share; `f` is the finding. */
 static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
                       const struct marey__cause *cause, const struct marey__finding *f,
                       const marey_table *evidence)
@@ -184,7 +197,7 @@ static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
     marey__buf_puts(b, f->is_experimental ? "true," : "false,");
     put_text(b, "claim", cause->claim);
     marey__buf_puts(b, ",");
-    put_where(b, facts, &cause->place, f->trainer != NULL ? f->trainer : &facts->trainers[0]);
+    put_where(b, facts, &cause->place, f->trainer);
     put_text(b, "phase", marey__fact_phase_names[cause->phase]);
     if (f->trainer != NULL)
         marey__buf_printf(b, ",\"ranks\":[%d],", f->trainer->info->rank);

@@ -1,5 +1,4 @@
 /* The diagnosis for a terminal: the verdict, then the findings by number. */
-#include <math.h>
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
@@ -9,38 +8,51 @@ void marey__finding_put_place(struct marey__buf *line, const struct marey__facts
                               const struct marey__finding *f, const char *bold, const char *plain)
 {
     const struct marey_samples_function *const function =
-        facts->has_samples ? marey_samples_get_function(facts->set.samples, f->statement.place.function)
-                           : NULL;
-    if (f->statement.place.function != 0 && f->statement.place.line == 0) /* native, without debug information */
+        facts->has_samples
+            ? marey_samples_get_function(facts->set.samples, f->statement.place.function)
+            : NULL;
+    const bool is_unknown = f->statement.place.function == 0 && f->statement.place.is_unknown;
+    if (f->statement.place.function != 0 &&
+        f->statement.place.line == 0) /* native, without debug information */
         marey__buf_printf(line, "%s%s (%s)%s is %.0f %% ", bold, function->name, function->module,
                           plain, f->statement.place.share * 100);
-    else if (f->statement.place.function != 0)
-        marey__buf_printf(line, "%s%s (%s:%u)%s is %.0f %% ", bold, function->name,
-                          marey__base_name(function->file), f->statement.place.line, plain,
-                          f->statement.place.share * 100);
-    else if (facts->has_samples)
+    else if (f->statement.place.function != 0) {
+        const struct marey__fact_place *const place = &f->statement.place;
+        const struct marey_samples_function *const caller =
+            marey_samples_get_function(facts->set.samples, place->caller);
+        marey__buf_printf(line, "%s%s (%s:%u)%s", bold, function->name,
+                          marey__base_name(function->file), place->line, plain);
+        if (place->caller != 0)
+            marey__buf_printf(line, ", called by %s (%s:%u),", caller->name,
+                              marey__base_name(caller->file), place->caller_line);
+        marey__buf_printf(line, " is %.0f %% ", place->share * 100);
+    } else if (facts->has_samples && !is_unknown)
         marey__buf_puts(line, "No function is half ");
+    else if (facts->has_samples)
+        marey__buf_puts(line, "The function is unknown: too few samples were taken at these times");
     else
         marey__buf_puts(line, "No stacks were recorded, so the function is unknown");
-    marey__buf_puts(line, facts->has_samples ? f->detail : ".");
+    marey__buf_puts(line, facts->has_samples && !is_unknown ? f->detail : ".");
 }
 
 void marey__finding_put_gain(struct marey__buf *line, const struct marey__finding *f,
                              const char *before, const char *after)
 {
-    if (!f->is_risk)
+    if (!f->is_risk && f->at_most > 100)
+        marey__buf_printf(line, "%*s>100%s", (int)strspn(before, " "), "", after);
+    else if (!f->is_risk)
         marey__buf_printf(line, "%s%.*f%s", before,
                           f->at_most < 1.1  ? 2
                           : f->at_most < 10 ? 1
                                             : 0,
-                          fmin(f->at_most, 100), after);
+                          f->at_most, after);
 }
 
 static marey_status put_finding(struct marey__lines *lines, const struct marey__diagnosis *d, size_t i)
 {
     const struct marey__finding *const f = &d->findings[i];
-    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->statement.claim,
-                      marey__style(lines, PLAIN));
+    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD),
+                      f->statement.claim, marey__style(lines, PLAIN));
     marey__finding_put_gain(&lines->line, f, "  at most ", "x faster");
     MAREY_TRY(marey__lines_end(lines));
     if (f->detail[0] != '\0') {
@@ -57,7 +69,7 @@ static marey_status put_finding(struct marey__lines *lines, const struct marey__
     return marey__lines_end(lines);
 }
 
-/* Where the interval includes zero, only its upper end says something. */
+/* If the interval includes zero, only its upper end is informative. */
 static marey_status put_cost(struct marey__lines *lines, const struct marey__facts *f)
 {
     struct marey__buf *const line = &lines->line;
@@ -74,7 +86,7 @@ static marey_status put_cost(struct marey__lines *lines, const struct marey__fac
     return marey__lines_end(lines);
 }
 
-/* Its largest parts. */
+/* The largest parts of start-up. */
 static marey_status put_startup(struct marey__lines *lines, const marey_table *table)
 {
     enum { MOST = 3 };

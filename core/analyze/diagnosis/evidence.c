@@ -1,10 +1,13 @@
-/* Evidence: when a finding was seen, the longest times first. For JSON, and for exports, which mark them. */
+/*
+ * Evidence: the times at which a finding was observed, longest first. For JSON, and for marks in
+ * exports.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
 
-enum { MOST = 500 }; /* of each finding */
+enum { MOST = 500 }; /* per finding */
 
 struct span {
     uint64_t begin_ns, end_ns;
@@ -18,7 +21,7 @@ struct spans {
     const struct marey__trainer *trainer;
 };
 
-/* Of steps that count. */
+/* Only times within steps after warm-up. */
 static void add(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
 {
     const struct marey__trainer *const t = s->trainer;
@@ -40,7 +43,7 @@ static void add_intervals(struct spans *s, const struct marey__interval *list, s
         add(s, list[i].begin_ns, list[i].end_ns);
 }
 
-/* The phases that cause them; else the steps. */
+/* Adds the phases that cause them; without such phases, the steps. */
 static void add_slow_steps(struct spans *s, const struct marey__finding *f)
 {
     const struct marey__trainer *const t = s->trainer;
@@ -90,8 +93,9 @@ bool marey__diagnosis_put_evidence(const struct marey__diagnosis *d, marey_table
         if (s.n != 0)
             qsort(s.list, s.n, sizeof *s.list, compare_lengths);
         for (size_t k = 0; k < s.n && k < MOST; k++)
-            MAREY__PUT_ROW(table, STRING(d->findings[i].statement.id), PROCESS_OF(s.list[k].trainer->info),
-                           U64(s.list[k].begin_ns), U64(s.list[k].end_ns));
+            MAREY__PUT_ROW(table, STRING(d->findings[i].statement.id),
+                           PROCESS_OF(s.list[k].trainer->info), U64(s.list[k].begin_ns),
+                           U64(s.list[k].end_ns));
         done &= !s.failed;
         marey__free(s.list);
     }

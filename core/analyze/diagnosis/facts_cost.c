@@ -1,15 +1,17 @@
 /*
- * What recording costs, measured in the run itself.
+ * The cost of recording, measured in the run itself.
  *
- *   sampling      pauses in random blocks of time: the length of a step as a line over the share of it that was sampled.
- *                 Chance, and anything that changes slowly in the program, averages out because the blocks are random.
- *   GPU windows   what the steps that a window touches take longer than the median of the others
- *   hooks         of steps and phases do not pause: their events are counted with the cost of one
+ *   sampling      The sampler pauses in random blocks of time. A linear fit gives the length of a
+ *                 step as a function of its sampled share. Random blocks average out noise and slow
+ *                 changes.
+ *   GPU windows   the time by which steps in a window exceed the median of the others
+ *   hooks         Hooks of steps and phases do not pause: their number of events times the cost
+ *                 of one.
  *
- * Neighboring steps are alike for reasons of their own, so the error is that of whole blocks, not of steps.
+ * Neighboring steps are correlated, so the error is computed from blocks, not from steps.
  *
- * Steps that are too few or too uneven for an interval of +-2 % leave an estimate: the sampler's own CPU time, as if the
- * program had to wait for it, instead of what sampling was measured to cost.
+ * With too few or too uneven steps for an interval of +-2 %, the cost of sampling is estimated: the
+ * sampler's own CPU time, as if the program waited for it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,9 +20,9 @@
 #include "analyze/diagnosis/internal.h"
 
 enum { FEWEST_STEPS = 60, FEWEST_PAUSED = 8, FEWEST_BLOCKS = 6 /* with a pause */ };
-static const double widest = 0.02; /* half of an interval that includes 0 */
+static const double widest = 0.02; /* half the width of an interval that includes 0 */
 
-/* Sums for a line through points (x, y). */
+/* Sums for a linear fit of points (x, y). */
 struct line {
     double n, x, y, xx, xy, yy;
 };
@@ -35,7 +37,7 @@ static void add_point(struct line *l, double x, double y)
     l->yy += y * y;
 }
 
-/* The seed of the sampler's pauses. False: it made none. */
+/* The seed of the sampler's pauses. Returns false if it made none. */
 static bool find_seed(const struct marey__facts *facts, uint64_t *seed)
 {
     for (size_t i = 0; facts->has_samples && i < facts->set.n_sources; i++) {
@@ -50,7 +52,7 @@ static bool find_seed(const struct marey__facts *facts, uint64_t *seed)
     return false;
 }
 
-/* The share of a span in which the sampler worked. */
+/* The share of a span that was sampled. */
 static double sampled_share(uint64_t seed, uint64_t begin_ns, uint64_t end_ns)
 {
     uint64_t sampled_ns = 0;
@@ -68,7 +70,7 @@ static double length_of(const struct marey__fact_step *step)
     return (double)(step->end_ns - step->begin_ns);
 }
 
-/* In units of the process's median; outliers have causes of their own. */
+/* In units of the process's median. Excludes outliers, which have other causes. */
 static bool get_point(const struct marey__trainer *t, size_t i, uint64_t seed, double *x, double *y)
 {
     const struct marey__fact_step *const step = &t->steps[i];
@@ -89,7 +91,10 @@ static void add_steps(const struct marey__trainer *t, uint64_t seed, struct line
         }
 }
 
-/* Adds what blocks contribute to the variance of the slope; returns how many of them have pauses. */
+/*
+ * Adds the blocks' contributions to the variance of the slope; returns the number of blocks with
+ * pauses.
+ */
 static size_t add_blocks(const struct marey__trainer *t, uint64_t seed, double base, double slope,
                          double mean, double *variance)
 {
@@ -115,7 +120,7 @@ static size_t add_blocks(const struct marey__trainer *t, uint64_t seed, double b
     return n + is_paused;
 }
 
-/* Returns false where too few steps were paused. */
+/* Returns false if too few steps were paused. */
 static bool measure_sampling(const struct marey__facts *facts, double *share, double *error)
 {
     struct line l = {0};
@@ -136,12 +141,15 @@ static bool measure_sampling(const struct marey__facts *facts, double *share, do
     if (n_blocks < FEWEST_BLOCKS)
         return false;
     *share = slope / base;
-    /* Of few blocks the deviation itself is uncertain: about Student's t over 1.96. */
+    /* With few blocks the deviation itself is uncertain: correct by about Student's t over 1.96. */
     *error = sqrt(variance) / spread / base * (1 + 1.5 / (double)(n_blocks - 1));
     return true;
 }
 
-/* Of the time of steps that count; the median is nearly that of untraced steps, since windows are rare. */
+/*
+ * As a share of steps after warm-up. Few steps are traced, so the median is close to that of
+ * untraced ones.
+ */
 static void measure_windows(const struct marey__facts *facts, double *share, double *error)
 {
     double n = 0, sum = 0, squares = 0;
@@ -184,7 +192,7 @@ void marey__facts_measure_cost(struct marey__facts *facts)
     if (!facts->is_cost_measured)
         sampling = estimate_sampling(facts);
     facts->cost_low = hooks + sampling + windows - error;
-    /* No recording makes a program faster; chance may seem to. */
+    /* Recording cannot make a program faster; a negative cost is noise. */
     facts->cost_high = fmax(hooks + sampling + windows + error, hooks + estimate_sampling(facts));
     facts->cost_share = fmax(hooks + sampling + windows, 0);
 }

@@ -1,15 +1,16 @@
 /*
- * What devices did in the steps that were traced, and why they were idle.
+ * The activity of devices in traced steps, and the causes of their idle time.
  *
  *   device   ████████          ██████████████
  *   thread   ─[launch]─[ wait ]──[ data ]──[launch]─
  *                    '-'sync    '--data--''host'      exposed: the device is idle
  *
- * Each idle nanosecond belongs to one cause: the phase data; else a wait of the host that let the device run dry, for as
- * long as that wait took, since work could have been launched so much earlier; else the host, up to the launch of what comes
- * next. What is left the device owes to itself: the latency of a launch, streams that wait for one another.
+ * Each idle nanosecond has one cause, in this order: the phase data; a wait of the host that
+ * drained the device's queue, for the length of the wait, since without it work would have been
+ * launched that much earlier; the host, until it launches the next work. The rest is launch latency
+ * and streams that wait for each other.
  *
- * Tracing slows steps down, so shares of the device are of the traced steps.
+ * Tracing slows steps down, so the device's shares are relative to traced steps.
  */
 #include <math.h>
 #include <string.h>
@@ -20,8 +21,9 @@
 /* A call in which the host waits for the device. */
 struct host_wait {
     uint64_t begin_ns, end_ns;
-    uint64_t left_ns; /* of its time; the rest explains idle time already */
+    uint64_t left_ns; /* part of the wait that does not explain idle time yet */
     uint32_t lane;
+    bool is_upload; /* it follows a copy to the device at once */
 };
 
 struct edge {
@@ -29,24 +31,24 @@ struct edge {
     bool is_begin;
 };
 
-/* A process while it is read. */
+/* State of reading a process. */
 struct reading {
     struct marey__facts *facts;
     struct marey__trainer *trainer;
     const struct marey__work_set *set;
-    struct edge *edges; /* of windows of tracing */
+    struct edge *edges; /* of GPU tracing windows */
     size_t n_edges, edges_cap;
-    struct marey__interval *traced; /* what these enclose; without any edge, steps that launch something */
+    struct marey__interval *traced; /* the windows; without edges, steps that launch work */
     size_t n_traced, traced_cap;
     struct host_wait *waits;
     size_t n_waits, waits_cap;
 };
 
-/* A device of it. */
+/* One device of the process. */
 struct device {
     struct reading *r;
     const struct marey__device_work *work;
-    struct marey__interval *steps; /* by step: as far as it is traced */
+    struct marey__interval *steps; /* by step: its traced part */
     struct marey__traced_step *sums;
 };
 
@@ -69,12 +71,14 @@ static bool take_call(void *ctx, struct marey__lane_stack *lane, const struct ma
     (void)how;
     if (strstr(site->name, "Synchronize") == NULL || !marey__is_runtime_call(site))
         return true;
-    return MAREY__PUSH(
-        r->waits, r->n_waits, r->waits_cap,
-        (struct host_wait){call->start_ns, end_ns, end_ns - call->start_ns, lane->info->lane});
+    return MAREY__PUSH(r->waits, r->n_waits, r->waits_cap,
+                       (struct host_wait){.begin_ns = call->start_ns,
+                                          .end_ns = end_ns,
+                                          .left_ns = end_ns - call->start_ns,
+                                          .lane = lane->info->lane});
 }
 
-/* A copy to the host waits where its call returns after the copy has ended. */
+/* A copy to the host is a wait if its call returns after the copy has ended. */
 static bool add_copies(struct reading *r)
 {
     for (size_t d = 0; d < r->set->n_devices; d++)
@@ -86,9 +90,32 @@ static bool add_copies(struct reading *r)
             const struct marey__launch_call *const call = &r->set->launches[work->launch];
             if (call->end_ns >= work->end_ns &&
                 !MAREY__PUSH(r->waits, r->n_waits, r->waits_cap,
-                             (struct host_wait){call->begin_ns, call->end_ns,
-                                                call->end_ns - call->begin_ns, call->lane}))
+                             (struct host_wait){.begin_ns = call->begin_ns,
+                                                .end_ns = call->end_ns,
+                                                .left_ns = call->end_ns - call->begin_ns,
+                                                .lane = call->lane}))
                 return false;
+        }
+    return true;
+}
+
+/* A copy from pageable memory is a call that copies, and a wait for it. Always true; waits are sorted. */
+static bool mark_uploads(const struct reading *r)
+{
+    enum { MOST_BETWEEN_NS = 20000 };
+    for (size_t d = 0; d < r->set->n_devices; d++)
+        for (size_t i = 0; i < r->set->devices[d].n_work; i++) {
+            const struct marey__work *const work = &r->set->devices[d].work[i];
+            if (work->kind != MAREY_WORK_COPY || work->launch == MAREY__NO_INDEX ||
+                strstr(marey__work_site(r->set, work->site)->name, "HtoD") == NULL)
+                continue;
+            const struct marey__launch_call *const call = &r->set->launches[work->launch];
+            size_t at;
+            MAREY__BISECT(at, 0, r->n_waits, r->waits[at].begin_ns < call->end_ns);
+            while (at < r->n_waits && r->waits[at].lane != call->lane)
+                at++;
+            if (at < r->n_waits && r->waits[at].begin_ns < call->end_ns + MOST_BETWEEN_NS)
+                r->waits[at].is_upload = true;
         }
     return true;
 }
@@ -103,7 +130,7 @@ static bool edge_is_before(const void *a, const void *b)
     return ((const struct edge *)a)->ns < ((const struct edge *)b)->ns;
 }
 
-/* Without windows, a schedule may have left steps out: those in which nothing is launched do not count. */
+/* Without windows, a schedule may have skipped steps: ignore those that launch nothing. */
 static bool find_steps(struct reading *r)
 {
     const struct marey__trainer *const t = r->trainer;
@@ -122,7 +149,10 @@ static bool find_steps(struct reading *r)
     return marey__intervals_unite(r->traced, &r->n_traced);
 }
 
-/* Steps that a window touches take what tracing costs, its start and its end included. Always true. */
+/*
+ * Marks the steps that overlap a window: they include the cost of tracing, its start and its end.
+ * Returns true.
+ */
 static bool mark_steps(const struct reading *r)
 {
     const struct marey__trainer *const t = r->trainer;
@@ -156,12 +186,12 @@ static bool add_interval(struct marey__interval **list, size_t *n, size_t *cap, 
     return MAREY__PUSH(*list, *n, *cap, (struct marey__interval){begin_ns, end_ns});
 }
 
-/* A gap of a device, and what explains it. */
+/* A gap between two activities of a device, and its cause. */
 struct gap {
     uint64_t begin_ns, end_ns;
-    uint64_t host_end_ns;   /* the host is to blame up to here at most */
+    uint64_t host_end_ns;   /* the host causes it up to here at most */
     struct host_wait *wait; /* NULL: none */
-    uint64_t reached_ns;    /* up to here without a hole */
+    uint64_t reached_ns;    /* processed up to here without a hole */
 };
 
 /* Idle time outside of data. */
@@ -177,6 +207,8 @@ static bool take_rest(const struct device *d, struct gap *gap, struct marey__tra
     if (sync_ns != 0) {
         gap->wait->left_ns -= sync_ns;
         sum->part_ns[MAREY__TRACED_SYNC] += sync_ns;
+        d->r->facts->device.sync_ns += sync_ns;
+        d->r->facts->device.upload_ns += gap->wait->is_upload ? sync_ns : 0;
         if (!add_interval(&t->waits, &t->n_waits, &t->waits_cap, gap->wait->begin_ns,
                           gap->wait->end_ns))
             return false;
@@ -191,7 +223,7 @@ static bool take_rest(const struct device *d, struct gap *gap, struct marey__tra
     return add_interval(&t->host_gaps, &t->n_host_gaps, &t->host_gaps_cap, begin_ns, end_ns);
 }
 
-/* The part of a gap in one step: phases of data first. */
+/* Assigns the part of a gap within one step: first to phases of data. */
 static bool take_piece(const struct device *d, struct gap *gap, struct marey__traced_step *sum,
                        uint64_t begin_ns, uint64_t end_ns)
 {
@@ -229,7 +261,7 @@ static bool take_gap(const struct device *d, struct gap *gap)
     return true;
 }
 
-/* The wait in which the device ran dry, and after which it stayed so. */
+/* The wait during which the device's queue drained, and after which it stayed empty. */
 static struct host_wait *find_wait(const struct reading *r, const struct gap *gap)
 {
     enum { THREADS = 8 };
@@ -241,7 +273,7 @@ static struct host_wait *find_wait(const struct reading *r, const struct gap *ga
     return NULL;
 }
 
-/* Work number `next` ends the gap; NO_INDEX: it is the last one. */
+/* Work number `next` ends the gap; NO_INDEX for the last gap. */
 static bool add_gap(const struct device *d, uint64_t begin_ns, size_t next)
 {
     const struct marey__work_set *const set = d->r->set;
@@ -274,7 +306,10 @@ static bool find_gaps(const struct device *d)
 
 /* ---- a device ---- */
 
-/* Work that ran when a window began is not recorded; where more was queued behind it, the device was busy until then. */
+/*
+ * Work that ran when a window began is not recorded. If more was queued, the device was busy until
+ * that began.
+ */
 static uint64_t begin_of(const struct device *d, const struct marey__interval *window)
 {
     size_t i;
@@ -313,6 +348,7 @@ static bool add_sums(const struct device *d)
         if (step->begin_ns == step->end_ns)
             continue;
         own->ns = step->end_ns - step->begin_ns;
+        own->trainer = (uint32_t)(t - d->r->facts->trainers);
         size_t p;
         MAREY__BISECT(p, 0, t->n_phases, t->phases[p].end_ns <= step->begin_ns);
         for (; p < t->n_phases && t->phases[p].begin_ns < step->end_ns; p++)
@@ -325,7 +361,7 @@ static bool add_sums(const struct device *d)
     return true;
 }
 
-/* Which work is under way in the traced steps. */
+/* Sums what the device does at each time of the traced steps. */
 static bool add_atoms(const struct device *d)
 {
     struct marey__fact_device *const sum = &d->r->facts->device;
@@ -363,6 +399,23 @@ static bool read_device(struct reading *r, const struct marey__device_work *work
 
 /* ---- all ---- */
 
+/* A second device that does little would make all of the idle time look worse; NULL: none. */
+static const struct marey__device_work *find_busiest(const struct marey__work_set *set)
+{
+    const struct marey__device_work *found = NULL;
+    uint64_t most_ns = 0;
+    for (size_t d = 0; d < set->n_devices; d++) {
+        uint64_t ns = 0;
+        for (size_t i = 0; i < set->devices[d].n_work; i++)
+            ns += set->devices[d].work[i].end_ns - set->devices[d].work[i].begin_ns;
+        if (set->devices[d].device >= 0 && ns > most_ns) {
+            most_ns = ns;
+            found = &set->devices[d];
+        }
+    }
+    return found;
+}
+
 static marey_status read_set(struct reading *r)
 {
     static const struct marey__lane_visitor visitor = {.end = take_call, .record = take_record};
@@ -372,9 +425,9 @@ static marey_status read_set(struct reading *r)
     MAREY_TRY(marey__range_walk(&walk));
     bool done = add_copies(r) &&
                 marey__sort_runs(r->waits, r->n_waits, sizeof *r->waits, wait_is_before) &&
-                find_windows(r);
-    for (size_t d = 0; done && d < r->set->n_devices; d++)
-        done = r->set->devices[d].device < 0 || read_device(r, &r->set->devices[d]);
+                mark_uploads(r) && find_windows(r);
+    const struct marey__device_work *const device = find_busiest(r->set);
+    done = done && (device == NULL || read_device(r, device));
     return done && marey__intervals_unite(t->host_gaps, &t->n_host_gaps) &&
                    marey__intervals_unite(t->waits, &t->n_waits)
                ? MAREY_OK
@@ -396,15 +449,15 @@ static marey_status read_trainer(struct marey__facts *facts, struct marey__train
 }
 
 /*
- * The CPU may run ahead of a device for many steps, and then wait until the queue has room. A window that has only the
- * short steps says nothing about the device; neither does one that has only the wait. Time in which nothing is trained
- * does not count.
+ * The CPU may run ahead of a device for many steps, and then wait until the queue has room. A
+ * window with only the short steps, or only the wait, is not representative of the device.
+ * Evaluation, checkpoints and logging are excluded.
  */
 static void drop_untypical(struct marey__facts *facts)
 {
-    static const enum marey__fact_phase occasional[] = {MAREY__FACT_EVALUATION, MAREY__FACT_CHECKPOINT,
-                                                  MAREY__FACT_LOGGING};
-    const double most = 1.5; /* between the mean of traced steps and that of all */
+    static const enum marey__fact_phase occasional[] = {MAREY__FACT_EVALUATION,
+                                                        MAREY__FACT_CHECKPOINT, MAREY__FACT_LOGGING};
+    const double most = 1.5; /* ratio of the mean traced step to the mean step */
     struct marey__fact_device *const d = &facts->device;
     double all_ns = (double)facts->steady_ns, traced_ns = 0;
     size_t n = 0;
@@ -435,36 +488,64 @@ marey_status marey__facts_read_device(struct marey__facts *facts)
     return status;
 }
 
-/* Time outside of data that counts for the shares below. */
+/* The step's time outside of data, the base of the shares below. */
 static double rest_of(const struct marey__traced_step *step)
 {
     return (double)step->ns - (double)step->part_ns[MAREY__TRACED_DATA];
 }
 
+/* Of an interval of 95 %: Student's t with few degrees of freedom, relative to the normal distribution. */
+static double widening(size_t freedom)
+{
+    static const double t[] = {12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23};
+    return (freedom <= MAREY__COUNT_OF(t) ? t[freedom - 1] : 1.96 + 2.6 / (double)freedom) / 1.96;
+}
+
 /*
- * Of the time outside of data in traced steps, and that time of all steps: then shares of data, which are of all steps, and
- * these are never more than the whole.
+ * The share of the time outside of data in traced steps, scaled by the share of that time in all
+ * steps. Together with shares of data, which refer to all steps, the sum never exceeds 1.
  */
-void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
-                               double *share, double *error)
+static void share_of_trainer(const struct marey__facts *facts, uint32_t trainer,
+                             enum marey__traced_part part, double *share, double *error)
 {
     const struct marey__fact_device *const d = &facts->device;
     const double outside = 1 - (double)facts->phase_ns[MAREY__FACT_DATA] / (double)facts->steady_ns;
     double all_ns = 0, part_ns = 0, squares = 0;
-    const size_t n = d->n_steps;
-    for (size_t i = 0; i < n; i++) {
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_steps; i++) {
+        if (d->steps[i].trainer != trainer)
+            continue;
+        n++;
         all_ns += rest_of(&d->steps[i]);
         part_ns += (double)d->steps[i].part_ns[part];
     }
     const double of_rest = all_ns > 0 ? part_ns / all_ns : 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < d->n_steps; i++) {
+        if (d->steps[i].trainer != trainer)
+            continue;
         const double unexplained =
             (double)d->steps[i].part_ns[part] - of_rest * rest_of(&d->steps[i]);
         squares += unexplained * unexplained;
     }
     *share = of_rest * outside;
-    *error = n > 1 && all_ns > 0 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns * outside
-                                 : *share;
+    *error = n > 1 && all_ns > 0
+                 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns * outside * widening(n - 1)
+                 : *share;
+}
+
+/* The other ranks wait for the one whose device is idle the longest: theirs run a collective meanwhile. */
+void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
+                               double *share, double *error)
+{
+    *share = *error = 0;
+    for (uint32_t i = 0; i < facts->n_trainers; i++) {
+        double own, own_error;
+        share_of_trainer(facts, i, part, &own, &own_error);
+        if (i > 0 && own <= *share)
+            continue;
+        *share = own;
+        *error = own_error;
+    }
 }
 
 double marey__facts_exposed_data(const struct marey__facts *facts)
@@ -474,5 +555,5 @@ double marey__facts_exposed_data(const struct marey__facts *facts)
         data_ns += facts->device.steps[i].part_ns[MAREY__TRACED_DATA];
         idle_ns += facts->device.steps[i].part_ns[MAREY__TRACED_DATA_IDLE];
     }
-    return data_ns != 0 ? (double)idle_ns / (double)data_ns : 1;
+    return data_ns != 0 ? (double)idle_ns / (double)data_ns : -1;
 }

@@ -1,12 +1,13 @@
 /*
- * Phases of traces of torch.profiler. These have no hints of marey, but ranges of torch: the loader, the optimizer, and one
- * for each function of autograd. What lies between functions of autograd for less than a moment is backward as well.
+ * Phases of torch.profiler traces. They lack marey's phases but have torch's ranges: the loader,
+ * the optimizer, and each autograd function. Gaps of at most 0.2 ms between autograd functions
+ * count as backward.
  */
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
 
-enum { MOMENT_NS = 200000, NO_PHASE = 0xff };
+enum { MAX_GAP_NS = 200000, NO_PHASE = 0xff };
 
 struct reading {
     struct marey__trainer *trainer;
@@ -46,7 +47,7 @@ static bool is_before(const void *a, const void *b)
            ((const struct marey__fact_phase_span *)b)->begin_ns;
 }
 
-/* In order, and none overlaps another: the earlier one counts. */
+/* Sorts phases and removes overlaps: the earlier one keeps the time. */
 static bool arrange(struct marey__trainer *t)
 {
     size_t n = 0;
@@ -60,7 +61,7 @@ static bool arrange(struct marey__trainer *t)
         if (next.begin_ns >= next.end_ns)
             continue;
         if (last != NULL && last->phase == MAREY__FACT_BACKWARD && next.phase == last->phase &&
-            next.begin_ns - last->end_ns <= MOMENT_NS)
+            next.begin_ns - last->end_ns <= MAX_GAP_NS)
             last->end_ns = next.end_ns;
         else
             t->phases[n++] = next;

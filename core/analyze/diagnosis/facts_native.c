@@ -1,9 +1,10 @@
 /*
- * Samples of programs without Python: what threads that could work do, and where in the user's code.
+ * Samples of programs without Python: work and lock waits of threads, by place in the user's code.
  *
- * A sample counts on a CPU core or at a lock: off the CPU in a function of libc or OpenMP that takes a lock, or on it in one
- * that is called only where threads wait for each other. Taking a lock that is free is work. Waits for conditions, barriers
- * and the end of threads do not count: such threads may have nothing to do.
+ * A sample counts if it is on a CPU core or at a lock. At a lock means: off the CPU in a function
+ * of libc or OpenMP that takes a lock, or on the CPU in one that is called only under contention.
+ * Taking a free lock is work. Waits for conditions, barriers and the end of threads do not count:
+ * such threads may have nothing to do.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,11 +23,11 @@ bool marey__native_is_users(const struct marey_samples_function *f)
 
 enum lock { NO_LOCK, TAKES_LOCK, WAITS_FOR_LOCK };
 
-/* Functions of libc and of OpenMP's libraries that take a lock; that are called only to wait for one or to hand it over. */
+/* Functions of libc and OpenMP that take a lock; the first N_WAITS run only under contention. */
 static enum lock lock_of(const struct marey_samples_function *f)
 {
     static const char *const names[] = {"lll_lock_wa",   "GOMP_critical", "__kmp_acquire",
-                                        "__kmp_release", "spin_lock", /* then the others */
+                                        "__kmp_release", "spin_lock", /* then: also without */
                                         "mutex_lock",    "mutex_unlock",  "rwlock_"};
     enum { N_WAITS = 5 };
     for (size_t i = 0; i < MAREY__COUNT_OF(names); i++)
@@ -104,7 +105,7 @@ bool marey__native_read(const struct marey__facts *facts, struct marey__native *
     const bool has_room = s->processes != NULL && s->hot_by_location != NULL &&
                           s->lock_by_location != NULL && s->hot_by_function != NULL &&
                           s->lock_by_function != NULL;
-    /* A visit without a choice changes nothing in the set. */
+    /* A visit without a choice does not change the set. */
     return has_room &&
            marey__samples_visit((struct marey__samples_set *)&facts->set, NULL, take_round, s) ==
                MAREY_OK &&
@@ -112,7 +113,7 @@ bool marey__native_read(const struct marey__facts *facts, struct marey__native *
 }
 
 void marey__place_find_heaviest(const marey_samples *samples, const uint64_t *by_function,
-                       const uint64_t *by_location, struct marey__fact_place *place)
+                                const uint64_t *by_location, struct marey__fact_place *place)
 {
     *place = (struct marey__fact_place){0};
     for (uint32_t i = 1; i <= marey_samples_n_functions(samples); i++)
@@ -142,7 +143,8 @@ double marey__native_share(const struct marey__native *s, uint64_t part_ns, stru
     return part;
 }
 
-void marey__native_append_hottest(const struct marey__facts *facts, char *text, size_t size, size_t *len)
+void marey__native_append_hottest(const struct marey__facts *facts, char *text, size_t size,
+                                  size_t *len)
 {
     const double least = 1.0 / 3;
     struct marey__native s;

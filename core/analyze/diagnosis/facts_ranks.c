@@ -1,9 +1,11 @@
 /*
- * Ranks of a training on CPUs: how long each works in a step, and how long it waits for the others.
+ * Ranks of a training on CPUs: the time that each works in a step, and the time that it waits for
+ * the others.
  *
- * A rank waits while its main thread is off the CPU in the backward pass, where DistributedDataParallel reduces gradients,
- * or in a function of torch.distributed. Samples give the share of such waits, hooks the exact lengths of steps and phases.
- * The last one to arrive waits only for the transfer:
+ * A rank waits while its main thread is off the CPU in the backward pass, where
+ * DistributedDataParallel reduces gradients, or in a function of torch.distributed. Samples give
+ * the share of waits, hooks the exact lengths of steps and phases. The last rank to arrive waits
+ * only for the transfer. Work of only some steps belongs to slow-steps.
  *
  *   rank 0  [ work ][...... waits ......]
  *   rank 1  [ work ][...... waits ......]
@@ -16,30 +18,46 @@
 #include "analyze/diagnosis/internal.h"
 
 enum { FEWEST_STEPS = 8, FEWEST_SAMPLES = 30 };
-static const double most_different = 1.15; /* mean steps of ranks that wait for each other */
+static const double most_different =
+    1.15; /* ratio of mean steps among ranks that wait for each other */
 static const double part_of_forward = 0.15;
 
-static bool fill(struct marey__fact_rank *rank, const struct marey__trainer *t)
+/* Steps that are slow by chance are not apart. */
+static bool is_apart(const struct marey__facts *facts, const struct marey__fact_step *step)
 {
-    const size_t n = t->n_steps - t->n_warmup;
+    return step->is_slow && facts->occasional[MAREY__OCCASIONAL_OUTLIER].period != 0;
+}
+
+static bool fill(const struct marey__facts *facts, struct marey__fact_rank *rank,
+                 const struct marey__trainer *t)
+{
+    size_t n = 0;
     *rank = (struct marey__fact_rank){.trainer = t};
-    if (t->n_steps < t->n_warmup + FEWEST_STEPS || t->info == NULL || t->info->rank < 0)
+    for (size_t i = t->n_warmup; i < t->n_steps; i++)
+        n += !is_apart(facts, &t->steps[i]);
+    if (n < FEWEST_STEPS || t->info == NULL || t->info->rank < 0)
         return false;
     for (size_t i = t->n_warmup; i < t->n_steps; i++) {
+        if (is_apart(facts, &t->steps[i]))
+            continue;
         rank->step_ns += (double)(t->steps[i].end_ns - t->steps[i].begin_ns) / (double)n;
         for (int p = 0; p < MAREY__FACT_PHASES; p++)
             rank->phase_ns[p] += (double)t->steps[i].phase_ns[p] / (double)n;
     }
+    rank->apart_ns = rank->phase_ns[MAREY__FACT_CHECKPOINT] + rank->phase_ns[MAREY__FACT_EVALUATION];
     return true;
 }
 
 static bool add_waits(const struct marey__facts *facts, struct marey__fact_rank *rank)
 {
-    const uint64_t number = (uint64_t)(rank->trainer - facts->trainers) + 1;
+    const uint64_t number = (uint64_t)(rank->trainer - facts->trainers) + 1,
+                   kinds = facts->occasional[MAREY__OCCASIONAL_OUTLIER].period != 0
+                               ? MAREY__FACT_TYPICAL_STEPS
+                               : MAREY__FACT_STEPS;
     uint64_t all_ns = 0, n = 0, waits_ns[MAREY__FACT_PHASES] = {0};
     for (size_t i = 0; i < facts->n_rank_buckets; i++) {
         const struct marey__sample_bucket *const bucket = &facts->rank_buckets[i];
-        if (bucket->key >> 40 != number)
+        if (bucket->key >> 40 != number || !marey__sample_bucket_has_kind(bucket, kinds))
             continue;
         n += bucket->sum.n;
         all_ns += bucket->sum.ns;
@@ -53,6 +71,7 @@ static bool add_waits(const struct marey__facts *facts, struct marey__fact_rank 
         rank->wait_ns += ns;
         rank->phase_ns[p] -= fmin(ns, rank->phase_ns[p]);
     }
+    rank->phase_ns[MAREY__FACT_CHECKPOINT] = rank->phase_ns[MAREY__FACT_EVALUATION] = 0;
     const double share = fmin(rank->wait_ns / rank->step_ns, 1);
     rank->error_ns = sqrt(share * (1 - share) / (double)n) * rank->step_ns;
     return true;
@@ -60,7 +79,7 @@ static bool add_waits(const struct marey__facts *facts, struct marey__fact_rank 
 
 static double work_of(const struct marey__fact_rank *rank)
 {
-    return rank->step_ns - rank->wait_ns;
+    return rank->step_ns - rank->wait_ns - rank->apart_ns;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -74,7 +93,10 @@ static bool is_on_node(const struct marey__fact_rank *a, const struct marey__fac
     return strcmp(a->trainer->info->host, b->trainer->info->host) == 0;
 }
 
-/* The median over the other ranks, or the ranks of other nodes: of work, or of a phase without waits. */
+/*
+ * The median over the other ranks, or the ranks of other nodes, of a phase without waits; `phase`
+ * < 0: of all work.
+ */
 static double median_of_others(const struct marey__fact_ranks *ranks, double *room, int phase)
 {
     size_t n = 0;
@@ -129,7 +151,7 @@ static bool compare_ranks(struct marey__fact_ranks *ranks)
         if (excess_ns[p] > excess_ns[ranks->phase])
             ranks->phase = (enum marey__fact_phase)p;
     }
-    /* Of work on more data, the forward pass has the user's code. */
+    /* More data lengthens both passes; the user's code is in the forward pass. */
     if (ranks->phase == MAREY__FACT_BACKWARD &&
         excess_ns[MAREY__FACT_FORWARD] >= part_of_forward * ranks->excess_ns)
         ranks->phase = MAREY__FACT_FORWARD;
@@ -143,7 +165,7 @@ bool marey__fact_ranks_read(const struct marey__facts *facts, struct marey__fact
         return false;
     out->list = marey__calloc(out->n, sizeof *out->list);
     for (size_t i = 0; out->list != NULL && i < out->n; i++)
-        if (!fill(&out->list[i], &facts->trainers[i]) || !add_waits(facts, &out->list[i]) ||
+        if (!fill(facts, &out->list[i], &facts->trainers[i]) || !add_waits(facts, &out->list[i]) ||
             (i > 0 && facts->trainers[i].info->rank == facts->trainers[i - 1].info->rank))
             return false;
     return out->list != NULL && compare_ranks(out);
@@ -164,10 +186,13 @@ bool marey__fact_ranks_find_place(const struct marey__facts *facts,
     *out = (struct marey__fact_place){0};
     for (size_t i = 0; weights != NULL && i < facts->n_rank_buckets; i++) {
         const struct marey__sample_bucket *const bucket = &facts->rank_buckets[i];
-        if (bucket->key >> 40 == number && marey__sample_bucket_has_kind(bucket, MAREY__FACT_BOTH(phase)))
+        if (bucket->key >> 40 == number &&
+            marey__sample_bucket_has_kind(bucket, MAREY__FACT_BOTH(phase)))
             weights[marey__sample_bucket_stack(bucket)] +=
                 bucket->sum.ns - marey__fact_weight(facts, bucket, MAREY__FACT_WAITING);
     }
-    return weights != NULL &&
-           marey__facts_find_place_of(facts, weights, phase == MAREY__FACT_DATA, false, out);
+    const bool done = weights != NULL && marey__facts_find_place_of(
+                                             facts, weights, phase == MAREY__FACT_DATA, false, out);
+    out->process = rank->trainer->target;
+    return done;
 }

@@ -1,6 +1,6 @@
 /*
- * What the system does to the program, while steps count, or without steps all the time: counters of the process tree, and
- * waits of main threads for files, with the place in the user's code.
+ * Facts from the system, for steps after warm-up, or without steps for the whole run: counters of
+ * the process tree, and waits of main threads for files, with their place in the user's code.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +14,15 @@ struct reading {
     marey_recording *recording;
     const struct marey_process *info;
     uint64_t begin_ns, end_ns;
-    uint64_t at_ns, before_ns; /* of the values that are being read, and of those before; 0: none */
-    double sums[MAREY__SYSTEM_COUNTERS], all_ns; /* values, times the time since the ones before */
-    uint32_t n_resident[MAREY__RESIDENT_PARTS];
+    uint64_t at_ns, before_ns; /* of the current and of the previous values; 0: none */
+    double sums[MAREY__SYSTEM_COUNTERS],
+        all_ns; /* values weighted by the time since the previous ones */
+    uint32_t n_anonymous[MAREY__MEMORY_PARTS];
     double group_limit, machine_memory;
-    uint32_t *trainers; /* by process of the set, plus one */
+    uint32_t *trainers; /* by process of the set: its trainer, plus one */
     uint64_t *io_by_location, *io_by_function, *io_by_wait;
     uint64_t *all_by_location; /* of main threads, at the innermost line of the user's code */
+    struct marey__samples_chosen *chosen;
 };
 
 /* ---- counters ---- */
@@ -37,15 +39,15 @@ static int counter_of(const struct reading *r, uint32_t number)
     return -1;
 }
 
-static void add_resident(struct reading *r, uint64_t ns, double value)
+static void add_anonymous(struct reading *r, uint64_t ns, double value)
 {
-    if (r->begin_ns == 0) /* no steps */
+    if (r->begin_ns == 0 || r->end_ns <= r->begin_ns) /* no steps */
         return;
     const double part = (double)(ns - r->begin_ns) / (double)(r->end_ns - r->begin_ns);
-    const size_t i = (size_t)(part * MAREY__RESIDENT_PARTS);
-    if (i < MAREY__RESIDENT_PARTS) {
-        double *const mean = &r->facts->system.resident[i];
-        *mean += (value - *mean) / ++r->n_resident[i];
+    const size_t i = (size_t)(part * MAREY__MEMORY_PARTS);
+    if (i < MAREY__MEMORY_PARTS) {
+        double *const mean = &r->facts->system.anonymous[i];
+        *mean += (value - *mean) / ++r->n_anonymous[i];
     }
 }
 
@@ -78,9 +80,9 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
         add_memory(r, counter, ns, value);
         if (counter < 0 || ns < r->begin_ns || ns > r->end_ns)
             continue;
-        if (counter == MAREY__SYSTEM_RESIDENT)
-            add_resident(r, ns, value);
-        if (ns != r->at_ns) { /* readings are rarer where there are many threads */
+        if (counter == MAREY__SYSTEM_ANONYMOUS)
+            add_anonymous(r, ns, value);
+        if (ns != r->at_ns) { /* with many threads, readings are less frequent */
             r->before_ns = r->at_ns;
             r->at_ns = ns;
             r->facts->system.n_values++;
@@ -91,7 +93,7 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
     return MAREY_OK;
 }
 
-/* Of the machine that the first trainer is on: its `marey run` counts. */
+/* Reads the counters that `marey run` recorded on the first trainer's machine. */
 static marey_status read_counters(struct reading *r)
 {
     struct marey__system_facts *const s = &r->facts->system;
@@ -121,30 +123,32 @@ static bool is_file_wait(uint32_t wait)
     return false;
 }
 
-/* In a step that counts, outside of phases that have findings of their own. */
-static bool is_counted(const struct marey__trainer *t, uint64_t ns, bool *is_elsewhere)
+/* Whether it is after warm-up. `is_slow`: in an outlier step; `is_elsewhere`: in a phase that has its own finding. */
+static bool is_counted(const struct marey__trainer *t, uint64_t ns, bool *is_slow, bool *is_elsewhere)
 {
     size_t at;
-    *is_elsewhere = false;
+    *is_slow = *is_elsewhere = false;
     if (t->n_steps == 0)
         return true;
     if (ns < t->steps[t->n_warmup].begin_ns || ns >= t->steps[t->n_steps - 1].end_ns)
         return false;
+    MAREY__BISECT(at, 0, t->n_steps, t->steps[at].end_ns <= ns);
+    *is_slow = t->steps[at].is_slow;
     MAREY__BISECT(at, 0, t->n_phases, t->phases[at].end_ns <= ns);
-    *is_elsewhere =
-        at < t->n_phases && t->phases[at].begin_ns <= ns &&
-        (t->phases[at].phase == MAREY__FACT_DATA || t->phases[at].phase == MAREY__FACT_CHECKPOINT);
+    *is_elsewhere = at < t->n_phases && t->phases[at].begin_ns <= ns &&
+                    (MAREY__FACT_KNOWN >> t->phases[at].phase & 1) != 0;
     return true;
 }
 
 /* The innermost location of the user's code, else the innermost one. */
-static uint32_t place_of(const marey_samples *samples, uint32_t stack, bool is_native)
+static uint32_t place_of(const struct marey__facts *facts, uint32_t stack, bool is_native)
 {
+    const marey_samples *const samples = facts->set.samples;
     for (uint32_t at = stack; at != 0;) {
         const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
         const uint32_t function = marey_samples_get_location(samples, frame.location).function;
         const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
-        if (is_native ? marey__native_is_users(f) : marey__facts_is_users(f))
+        if (is_native ? marey__native_is_users(f) : marey__facts_is_users(facts, f))
             return frame.location;
         at = frame.parent;
     }
@@ -157,24 +161,31 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     struct marey__system_facts *const s = &r->facts->system;
     const marey_samples *const samples = r->facts->set.samples;
     const uint32_t number = r->trainers[round->process];
-    bool is_elsewhere;
-    if (number == 0 || !is_counted(&r->facts->trainers[number - 1], round->at_ns, &is_elsewhere))
+    bool is_slow, is_elsewhere;
+    if (number == 0 ||
+        !is_counted(&r->facts->trainers[number - 1], round->at_ns, &is_slow, &is_elsewhere))
         return MAREY_OK;
-    for (size_t i = 0; i < round->n_seen; i++) {
-        const struct marey_samples_seen *const seen = &round->seen[i];
-        if (!marey_samples_get_thread(samples, seen->thread)->is_main)
-            continue;
+    const struct marey_samples_seen *const seen =
+        marey__facts_find_training(r->facts, &r->facts->trainers[number - 1], round);
+    if (seen != NULL) {
         s->n_main++;
         s->main_ns += round->weight_ns;
-        if (is_elsewhere)
-            continue;
+        if (is_elsewhere ||
+            (r->facts->trainers[number - 1].n_steps == 0 &&
+             marey__samples_is_startup(r->chosen, round->process, round->at_ns, seen->stack)))
+            return MAREY_OK;
         const uint32_t location = place_of(
-            samples, seen->stack, marey_samples_get_process(samples, round->process)->python == 0);
+            r->facts, seen->stack, marey_samples_get_process(samples, round->process)->python == 0);
         const bool is_waiting = (seen->flags & MAREY_SAMPLE_OFF_CPU) != 0 && is_file_wait(seen->wait);
-        s->io_ns += is_waiting ? round->weight_ns : 0;
+        if (is_waiting) {
+            const bool is_logged = (r->facts->stack_flags[seen->stack] & MAREY__FACT_LOGS) != 0;
+            s->io_ns += round->weight_ns;
+            *(is_slow ? &s->io_slow_ns : &s->io_logged_ns) +=
+                is_slow || is_logged ? round->weight_ns : 0;
+        }
         r->all_by_location[location] += round->weight_ns;
         if (!is_waiting || (seen->flags & MAREY_SAMPLE_UNSTABLE) != 0)
-            continue;
+            return MAREY_OK;
         r->io_by_location[location] += round->weight_ns;
         r->io_by_function[marey_samples_get_location(samples, location).function] += round->weight_ns;
         r->io_by_wait[seen->wait & 0xff] += round->weight_ns;
@@ -186,9 +197,10 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
 
 static marey_status read_waits(struct reading *r)
 {
-    enum {
-        PART_OF_LINE = 20
-    }; /* a line that surely waits in one sample of so many is there for it */
+    /*
+     * A line with more than this share of stable wait samples, 1 in 20, counts as waiting in all.
+     */
+    enum { PART_OF_LINE = 20 };
     struct marey__facts *const facts = r->facts;
     const marey_samples *const samples = facts->set.samples;
     r->trainers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *r->trainers);
@@ -204,10 +216,12 @@ static marey_status read_waits(struct reading *r)
     for (size_t i = 0; i < facts->n_trainers; i++)
         r->trainers[facts->trainers[i].target] = (uint32_t)i + 1;
     r->trainers[0] = 0;
+    const struct marey__samples_filter filter = {.startup = 1};
+    MAREY_TRY(marey__samples_choose(&facts->set, &filter, false, &r->chosen));
     MAREY_TRY(marey__samples_visit(&facts->set, NULL, take_round, r));
-    marey__place_find_heaviest(samples, r->io_by_function, r->io_by_location, &facts->system.io_place);
-    uint32_t most =
-        0; /* the location that waits most, by little though it may be: short waits are seldom sure */
+    marey__place_find_heaviest(samples, r->io_by_function, r->io_by_location,
+                               &facts->system.io_place);
+    uint32_t most = 0; /* always counts, even below that share: short waits are seldom stable */
     for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++)
         most = r->io_by_location[i] > r->io_by_location[most] ? i : most;
     for (uint32_t i = 1; i <= marey_samples_n_locations(samples); i++)
@@ -235,6 +249,7 @@ marey_status marey__facts_read_system(struct marey__facts *facts)
     marey_status status = read_counters(&r);
     if (status == MAREY_OK)
         status = read_waits(&r);
+    marey__samples_chosen_destroy(r.chosen);
     MAREY__FREE_ALL(r.trainers, r.io_by_location, r.io_by_function, r.io_by_wait, r.all_by_location);
     return status;
 }

@@ -1,18 +1,22 @@
 /*
- * cpu-oversubscribed: in a Python program, many more threads want to run than there are CPU cores for them.
+ * cpu-oversubscribed: in a Python program, many more threads want to run than there are CPU cores
+ * for them.
  *
- * The kernel counts for how long threads run and for how long they wait for a core. Their sum is the mean number of threads
- * that want to run; it does not depend on what else runs on the machine. A risk without a gain: how much of the time of
- * the threads is useful, and how much is spent in waiting for each other at barriers, is not known.
- * Wrong when: the threads do work that the training needs, and fewer of them would do it no sooner.
+ * The kernel counts the time that threads run and the time that they wait for a core. The sum gives
+ * the mean number of threads that want to run, regardless of other programs on the machine. A risk
+ * without a gain: it is unknown how much of the threads' time is useful work, and how much is spent
+ * waiting for each other at barriers.
+ * Wrong when: the threads do work that the training needs, and fewer threads would not do it
+ * sooner.
  */
 #include <stdio.h>
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_threads = 2; /* that want to run, for each usable core */
+static const double least_threads = 2;  /* that want to run, per usable core */
+static const double severe_threads = 4; /* the same; or the cgroup throttles */
 static const double least_ns =
-    5e8; /* of counters: they are read less often where there are many threads */
+    5e8; /* covered by counters, which are read less often with many threads */
 
 bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct marey__finding *out)
 {
@@ -30,10 +34,12 @@ bool marey__find_cpu_oversubscribed(const struct marey__diagnosis *d, struct mar
                  wanted = s->mean[MAREY__SYSTEM_RUNNING] + s->mean[MAREY__SYSTEM_WAITING];
     if (cores <= 0 || wanted < cores * least_threads)
         return false;
+    const bool is_throttled = s->mean[MAREY__SYSTEM_THROTTLED] > 0.05;
     out->is_risk = true;
+    out->is_severe = is_throttled || wanted >= cores * severe_threads;
     out->statement.share = -1;
     char throttled[64] = "";
-    if (s->mean[MAREY__SYSTEM_THROTTLED] > 0.05)
+    if (is_throttled)
         snprintf(throttled, sizeof throttled, "; the cgroup throttles %.1f threads",
                  s->mean[MAREY__SYSTEM_THROTTLED]);
     snprintf(

@@ -1,25 +1,26 @@
 /*
  * exposed-communication: ranks of a training on CPUs wait for transfers.
  *
- * Exposed time is the wait of the rank that waits least: it is the last one to arrive, so nobody keeps it waiting, and what
- * is left is communication. Waits for a rank that is later than the others belong to straggler.
- * Experimental: it is unknown how much of such waits a fix removes. Small models on CPUs always have them.
- * Wrong when: another rank is the last one in each step, by turns: then part of the wait is uneven work.
+ * Exposed time is the wait of the rank that waits least. It arrives last, so it does not wait for
+ * other ranks: its wait is communication. Waits for a late rank belong to straggler.
+ * Experimental: it is unknown how much of these waits a fix removes. Small models on CPUs always
+ * have them.
+ * Wrong when: ranks take turns at arriving last; then part of the wait is uneven work.
  */
 #include <stdio.h>
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_share = 0.1; /* of a step: waits of threads for each other count as well */
+static const double least_share = 0.1; /* of a step; includes waits of threads for each other */
 
 bool marey__find_exposed_communication(const struct marey__diagnosis *d, struct marey__finding *out)
 {
     const struct marey__facts *const facts = &d->facts;
     struct marey__fact_ranks ranks;
-    bool found =
-        marey__fact_ranks_read(facts, &ranks) &&
-        ranks.slowest->wait_ns >= least_share * ranks.step_ns &&
-        marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_WAITING, &out->statement.place);
+    bool found = marey__fact_ranks_read(facts, &ranks) &&
+                 ranks.slowest->wait_ns >= least_share * ranks.step_ns &&
+                 marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_WAITING,
+                                         &out->statement.place);
     if (found) {
         const double share = ranks.slowest->wait_ns / ranks.step_ns;
         char wait[32], step[32];

@@ -1,10 +1,11 @@
 /*
  * gc-pauses: garbage collections within steps.
  *
- * Python's collector stops the program while it searches objects; a program that creates and keeps many objects makes it
- * search all of them again and again. Pauses of 100 us and more are recorded. Exposed time is that of pauses in steps,
- * outside of data; where they make outlier steps, slow-steps has them as its cause. In a process that uses a GPU a pause
- * may be hidden, and only those that make outliers count.
+ * Python's collector stops the program while it traverses objects. A program that creates and keeps
+ * many objects makes it traverse all of them repeatedly. Pauses of 100 us and more are recorded.
+ * Exposed time is that of pauses in steps, outside of data. Pauses that make outlier steps are a
+ * cause of slow-steps instead. In a process that uses a GPU, pauses may be hidden, so only those
+ * that make outliers count.
  * Wrong when: the program frees cycles of large objects by these collections, and needs the memory.
  */
 #include <math.h>
@@ -41,7 +42,7 @@ bool marey__find_gc_pauses(const struct marey__diagnosis *d, struct marey__findi
     out->statement.id = "gc-pauses";
     out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.9;
-    /* How many there are is what chance decides. */
+    /* The number of pauses varies between runs. */
     marey__finding_set_measured(out, share, share / sqrt((double)sum.n) / 2);
     if (!marey__facts_find_place(facts, MAREY__FACT_STEPS & ~MAREY__FACT_BOTH(MAREY__FACT_DATA),
                                  MAREY__FACT_GC, &out->statement.place))

@@ -1,9 +1,10 @@
 /*
  * gil-contention: the training thread waits for the interpreter lock, which another thread holds.
  *
- * Exposed time is that of samples in which the main thread waits for the lock in a step, outside of phases with a finding of their own. The place is what
- * the holder runs meanwhile. Kernels of torch release the lock and have to get it back: each time a thread of pure Python may
- * keep it for 5 ms. In a process that uses a GPU a wait may be hidden, and does not count.
+ * Exposed time is that of samples in which the main thread waits for the lock in a step, outside of
+ * phases with their own finding. The place is the code that the holder runs meanwhile. Kernels of
+ * torch release the lock and must reacquire it; each time, a thread of pure Python may keep it for
+ * 5 ms. In a process that uses a GPU a wait may be hidden, and does not count.
  * Wrong when: the other thread does work that the step needs at once.
  */
 #include <math.h>
@@ -25,8 +26,9 @@ static const struct marey_samples_thread *find_holder(const struct marey__facts 
             (most == NULL || bucket->sum.ns > most->sum.ns))
             most = bucket;
     }
-    return most != NULL ? marey_samples_get_thread(facts->set.samples, marey__sample_bucket_stack(most))
-                        : NULL;
+    return most != NULL
+               ? marey_samples_get_thread(facts->set.samples, marey__sample_bucket_stack(most))
+               : NULL;
 }
 
 bool marey__find_gil_contention(const struct marey__diagnosis *d, struct marey__finding *out)
@@ -47,14 +49,14 @@ bool marey__find_gil_contention(const struct marey__diagnosis *d, struct marey__
     out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.8;
     marey__finding_set_share(out, share, sqrt(share * (1 - share) / (double)all.n));
-    /* Threads without a name of their own have that of the program. */
+    /* An unnamed thread has the program's name. */
     const bool has_name = holder != NULL && holder->name[0] != '\0' &&
                           strncmp(holder->name, "python", strlen("python")) != 0;
     snprintf(out->statement.claim, sizeof out->statement.claim,
              "GIL contention: training waits %.0f %% of each step for the interpreter lock, which "
              "%s%s holds.",
              share * 100, has_name ? "thread " : "another thread", has_name ? holder->name : "");
-    snprintf(out->detail, sizeof out->detail, "of what holds the lock.");
+    snprintf(out->detail, sizeof out->detail, "of the time that the lock is held.");
     snprintf(out->statement.action, sizeof out->statement.action,
              "Run this in another process, run it less often, or use code that releases the lock "
              "(torch, "

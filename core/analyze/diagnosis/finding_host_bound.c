@@ -1,17 +1,18 @@
 /*
  * host-bound: the device is idle because the CPU has not launched its next work.
  *
- * Exposed time is idle time up to a launch, without that in the data loader (input-bound) and that after waits of the
- * CPU for the device (sync-bound). The place is that of samples which fall into these gaps. What to do depends on the gaps:
- * many short ones are kernels shorter than their launch, a long one is Python that runs between launches.
- * Wrong when: another rank is slower, and its communication would take up the time.
+ * Exposed time is the idle time until the next launch, except in the data loader (input-bound) and
+ * after waits of the CPU for the device (sync-bound). The place is that of the samples in these
+ * gaps. The action depends on the gaps: with many short ones, kernels are shorter than their
+ * launch; in a long one, Python runs between launches.
+ * Wrong when: another rank is slower, and communication would fill the time.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_idle = 0.05; /* of the traced steps: a device that is busier is healthy */
+static const double least_idle = 0.05; /* of the traced steps; a busier device has no problem */
 static const double mostly_short = 0.5;
 
 bool marey__find_host_bound(const struct marey__diagnosis *d, struct marey__finding *out)
@@ -31,8 +32,8 @@ bool marey__find_host_bound(const struct marey__diagnosis *d, struct marey__find
                                  &out->statement.place))
         return false;
     char step[32], gaps[32];
-    marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
-    marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, gaps, sizeof gaps);
+    marey_text_number(marey__facts_step_ns(facts), MAREY_UNIT_NS, step, sizeof step);
+    marey_text_number(marey__facts_step_ns(facts) * share, MAREY_UNIT_NS, gaps, sizeof gaps);
     snprintf(
         out->statement.claim, sizeof out->statement.claim,
         "Host-bound: the GPU waits for the CPU to launch work %.0f %% of each step (%s of %s).",

@@ -1,10 +1,12 @@
 /*
  * recompilation: torch.compile compiles again in steps after warm-up.
  *
- * A compiled function has guards: sizes, types and Python values that it was compiled for. A call that fails them compiles
- * it again. Exposed time is that of samples inside of the compiler in steps that count, on the training thread. What was
- * recompiled, and by which guard, torch itself counts until the program ends.
- * Wrong when: all variants are compiled after a while, and the training is much longer than what was recorded.
+ * A compiled function has guards: sizes, types and Python values that it was compiled for. A call
+ * that fails a guard recompiles it. Exposed time is that of the training thread's samples inside
+ * the compiler in steps after warm-up; each such step is one observation. torch keeps the
+ * recompiled functions and the failed guards until the program ends.
+ * Wrong when: after a while all variants are compiled, and the training is much longer than the
+ * recording.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,9 +15,13 @@
 #include "analyze/diagnosis/internal.h"
 
 static const double least_share = 0.03; /* of the steps */
-enum { FEWEST_SAMPLES = 10, MOST_KEPT = 64 /* compilations that torch remembers */ };
+enum {
+    FEWEST_SAMPLES = 10,
+    FEWEST_TIMES = 3,
+    MOST_KEPT = 64 /* compilations that torch keeps */
+};
 
-/* The string after the first "key": behind `from`; empty where there is none. */
+/* The string value of the first "key" after `from`; empty if missing. */
 static void get_text(const char *from, const char *key, char *out, size_t size)
 {
     char quoted[32];
@@ -39,14 +45,18 @@ bool marey__find_recompilation(const struct marey__diagnosis *d, struct marey__f
     const double share =
         (double)marey__facts_weigh(facts, MAREY__FACT_STEPS, MAREY__FACT_COMPILING, &n) /
         (double)all.ns;
-    if (n < FEWEST_SAMPLES || share < least_share)
+    /* A last batch that is shorter, or a change to model.eval(), compiles once. */
+    if (n < FEWEST_SAMPLES || share < least_share || facts->compiling.n < FEWEST_TIMES)
         return false;
+    const double last_ns = (double)facts->compiling.ns,
+                 squares = facts->compiling.squares + last_ns * last_ns;
     out->statement.id = "recompilation";
     out->statement.phase = MAREY__FACT_OTHER;
     out->confidence = 0.9;
     out->claims = MAREY__FACT_COMPILES;
-    marey__finding_set_measured(out, share, sqrt(share * (1 - share) / (double)all.n));
-    if (!marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_COMPILING, &out->statement.place))
+    marey__finding_set_measured(out, share, sqrt(squares) / (double)all.ns);
+    if (!marey__facts_find_place(facts, MAREY__FACT_STEPS, MAREY__FACT_COMPILING,
+                                 &out->statement.place))
         return false;
     const char *const compiled = facts->trainers[0].compiled, *const first =
                                                                   compiled != NULL
@@ -70,8 +80,15 @@ bool marey__find_recompilation(const struct marey__diagnosis *d, struct marey__f
         cause->phase = MAREY__FACT_OTHER;
         snprintf(cause->claim, sizeof cause->claim, "a guard fails: %s", reason);
     }
-    snprintf(
-        out->statement.action, sizeof out->statement.action,
-        "Pass changing numbers as tensors, compile with dynamic=True, or pad inputs to few sizes.");
+    const bool is_mode = strstr(reason, "training") != NULL || strstr(reason, "rad_mode") != NULL ||
+                         strstr(reason, "GRAD_MODE") != NULL || strstr(reason, "grad mode") != NULL;
+    if (is_mode)
+        snprintf(out->statement.action, sizeof out->statement.action,
+                 "Call train(), eval() and no_grad() outside of the compiled function, or evaluate "
+                 "the model without torch.compile.");
+    else
+        snprintf(out->statement.action, sizeof out->statement.action,
+                 "Pass changing numbers as tensors, compile with dynamic=True, or pad inputs to "
+                 "few sizes.");
     return true;
 }

@@ -1,10 +1,10 @@
 /*
- * startup-dominates: the program's own Python code takes a large part of a run, before a training that is shorter than its
- * start-up.
+ * startup-dominates: the user's Python code takes a large part of the run, before a training that
+ * is shorter than its start-up.
  *
- * Counted are samples before the steps that count, in which code of the user's, or the standard library for it, holds the
- * interpreter lock. Imports of installed packages, compilation and the first steps do not count: every program has them.
- * The share is of the whole run.
+ * Counts samples before the end of warm-up in which the user's code, or the standard library called
+ * by it, holds the interpreter lock. Imports of installed packages, compilation and the first steps
+ * are excluded: every program has them. The share refers to the whole run.
  * Wrong when: a short run is a trial of a long one.
  */
 #include <math.h>
@@ -35,7 +35,8 @@ bool marey__find_startup_dominates(const struct marey__diagnosis *d, struct mare
         !marey__facts_find_place(facts, kinds, MAREY__FACT_USER_STARTUP, &out->statement.place) ||
         out->statement.place.function == 0)
         return false;
-    const double of_startup = part * out->statement.place.share, share = of_startup * startup_ns / run_ns;
+    const double of_startup = part * out->statement.place.share,
+                 share = of_startup * startup_ns / run_ns;
     if (share < least_share || of_startup * startup_ns < least_ns)
         return false;
     char startup[32], training[32];

@@ -1,8 +1,10 @@
 /*
- * straggler: one rank of a training on CPUs works longer than the others in each step, and they wait for it.
+ * straggler: one rank of a training on CPUs works longer than the others in each step, and they
+ * wait for it.
  *
- * Exposed time is what it works longer than the median of the others. The place is what it runs in the phase in which it is
- * later than they are. With a GPU, kernels of NCCL hide who waits for whom: such trainings have no finding yet.
+ * Exposed time is its work beyond the median of the other ranks. The place is the code that it runs
+ * in the phase with the largest excess. With a GPU, NCCL kernels hide which rank waits for which:
+ * such trainings have no finding yet.
  * Wrong when: work is uneven by design, as between the stages of a pipeline.
  */
 #include <math.h>
@@ -10,7 +12,7 @@
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_share = 0.1; /* of a step: cores are shared with other programs */
+static const double least_share = 0.1; /* of a step; other programs may share the cores */
 
 static void put_action(enum marey__fact_phase phase, struct marey__finding *out)
 {
@@ -42,9 +44,9 @@ bool marey__find_straggler(const struct marey__diagnosis *d, struct marey__findi
 {
     const struct marey__facts *const facts = &d->facts;
     struct marey__fact_ranks ranks;
-    bool found = marey__fact_ranks_read(facts, &ranks) &&
-                 ranks.excess_ns >= least_share * ranks.step_ns &&
-                 marey__fact_ranks_find_place(facts, ranks.slowest, ranks.phase, &out->statement.place);
+    bool found =
+        marey__fact_ranks_read(facts, &ranks) && ranks.excess_ns >= least_share * ranks.step_ns &&
+        marey__fact_ranks_find_place(facts, ranks.slowest, ranks.phase, &out->statement.place);
     if (found) {
         const struct marey_process *const info = ranks.slowest->trainer->info;
         char more[32], step[32], who[128];
@@ -57,14 +59,16 @@ bool marey__find_straggler(const struct marey__diagnosis *d, struct marey__findi
         marey_text_number(ranks.excess_ns, MAREY_UNIT_NS, more, sizeof more);
         marey_text_number(ranks.step_ns, MAREY_UNIT_NS, step, sizeof step);
         put_who(&ranks, who, sizeof who);
-        snprintf(out->statement.claim, sizeof out->statement.claim,
-                 "Straggler: the other ranks wait for %s %s longer in each step of %s, mostly in the "
-                 "phase %s.",
-                 who, more, step, marey__fact_phase_names[ranks.phase]);
+        snprintf(
+            out->statement.claim, sizeof out->statement.claim,
+            "Straggler: the other ranks wait for %s %s longer in each step of %s, mostly in the "
+            "phase %s.",
+            who, more, step, marey__fact_phase_names[ranks.phase]);
         snprintf(out->detail, sizeof out->detail, "of this phase on rank %d.", info->rank);
         if (ranks.is_slow_node)
             snprintf(out->statement.action, sizeof out->statement.action,
-                     "Compare CPU clocks, other programs, memory and storage of %s with the other nodes; "
+                     "Compare CPU clocks, other programs, memory and storage of %s with the other "
+                     "nodes; "
                      "or give its ranks less work.",
                      info->host);
         else

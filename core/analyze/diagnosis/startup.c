@@ -1,4 +1,7 @@
-/* What a program does before its steps count: imports by module, compilation, start of CUDA, the user's own lines. */
+/*
+ * Start-up, until the end of warm-up, by activity: imports by module, compilation, CUDA, the user's
+ * own lines.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +19,7 @@ struct startup {
     const struct marey__facts *facts;
     struct marey__names names;
     struct marey__arena texts;
-    struct row *rows; /* by the number of a name */
+    struct row *rows; /* by number of the name */
     size_t n_rows, rows_cap;
 };
 
@@ -25,8 +28,7 @@ static bool is_in(const char *file, const char *folder)
     return strstr(file, folder) != NULL;
 }
 
-/* What follows the last `folder` in a path; NULL: it is not in the path. */
-static const char *below(const char *file, const char *folder)
+const char *marey__path_below(const char *file, const char *folder)
 {
     const char *found = NULL;
     for (const char *at = file; (at = strstr(at, folder)) != NULL;)
@@ -37,13 +39,13 @@ static const char *below(const char *file, const char *folder)
 /* "torch" of .../site-packages/torch/nn/modules.py, "data" of .../data.py. */
 static void name_module(const char *file, char what[WHAT_SIZE])
 {
-    const char *start = below(file, "/site-packages/");
+    const char *start = marey__path_below(file, "/site-packages/");
     if (strcmp(file, "<frozen site>") == 0) {
         snprintf(what, WHAT_SIZE, "start of Python");
         return;
     }
     if (start == NULL)
-        start = below(file, "/dist-packages/");
+        start = marey__path_below(file, "/dist-packages/");
     if (start == NULL && is_in(file, "/lib/python3")) {
         snprintf(what, WHAT_SIZE, "import the standard library");
         return;
@@ -54,8 +56,8 @@ static void name_module(const char *file, char what[WHAT_SIZE])
 }
 
 /*
- * Goes from the innermost frame outwards, so the outermost import wins: what a script imports, with all that this
- * imports in turn. Returns false where only the line is known.
+ * Walks from the innermost frame outwards, so the outermost import wins: a module that a script
+ * imports includes all its own imports. Returns false if only the line is known.
  */
 static bool name_stack(const struct marey__facts *facts, uint32_t stack, char what[WHAT_SIZE])
 {
@@ -86,7 +88,7 @@ static bool name_stack(const struct marey__facts *facts, uint32_t stack, char wh
                    is_in(f->file, "/torch/cuda/")) {
             snprintf(what, WHAT_SIZE, "start of CUDA");
             is_decided = true;
-        } else if (!is_decided && !has_user && marey__facts_is_users(f)) {
+        } else if (!is_decided && !has_user && marey__facts_is_users(facts, f)) {
             snprintf(what, WHAT_SIZE, "%s (%s:%u)", f->name, marey__base_name(f->file),
                      location.line);
             has_user = true;
@@ -116,8 +118,8 @@ static bool add_all(struct startup *s)
         const struct marey__sample_bucket *const bucket = &s->facts->buckets[i];
         const uint32_t stack = marey__sample_bucket_stack(bucket);
         char what[WHAT_SIZE];
-        if (stack == 0 ||
-            !marey__sample_bucket_has_kind(bucket, first_steps | MAREY__FACT_ONLY(MAREY__FACT_STARTUP)))
+        if (stack == 0 || !marey__sample_bucket_has_kind(
+                              bucket, first_steps | MAREY__FACT_ONLY(MAREY__FACT_STARTUP)))
             continue;
         if (!name_stack(s->facts, stack, what) && marey__sample_bucket_has_kind(bucket, first_steps))
             snprintf(what, sizeof what, "first steps");

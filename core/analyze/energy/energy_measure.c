@@ -18,7 +18,7 @@ struct measuring {
     const struct marey__meter *meter;
     struct marey__energy_sum *sum;
     double squares, linear, disagreed;
-    size_t interval;      /* in which the last part ended; SIZE_MAX: none */
+    size_t interval;     /* in which the last part ended; SIZE_MAX: none */
     double share;        /* share of the interval covered so far */
     double edge_squares; /* of power at edges of parts in it */
 };
@@ -36,8 +36,8 @@ static size_t find_interval(const struct marey__meter *meter, uint64_t ns)
 }
 
 /* Energy of the interval up to a time in it. */
-static double energy_within(const struct marey__meter *meter, const struct marey__reading_interval *s,
-                            uint64_t ns)
+static double energy_within(const struct marey__meter *meter,
+                            const struct marey__reading_interval *s, uint64_t ns)
 {
     if (s->kind == MAREY__UNKNOWN || ns <= s->begin_ns)
         return 0;
@@ -165,7 +165,8 @@ static void cover(struct measuring *m, size_t interval, const struct marey__inte
 static void cover_whole(struct measuring *m, size_t first, size_t last)
 {
     const struct marey__meter *meter = m->meter;
-    const struct marey__reading_interval *from = &meter->intervals[first], *to = &meter->intervals[last];
+    const struct marey__reading_interval *from = &meter->intervals[first],
+                                         *to = &meter->intervals[last];
     bool is_simple = true;
     for (size_t i = first; i < last && is_simple; i++)
         is_simple = meter->intervals[i].kind == MAREY__COUNTED;
@@ -256,7 +257,7 @@ static void take_off(struct measuring *m, const struct marey__interval *gap)
     if (end_ns <= begin_ns || meter->n_intervals == 0)
         return;
     const struct marey__reading_interval *from = &meter->intervals[find_interval(meter, begin_ns)],
-                                *to = &meter->intervals[find_interval(meter, end_ns)];
+                                         *to = &meter->intervals[find_interval(meter, end_ns)];
     const double joules = to->before + energy_within(meter, to, end_ns) - from->before -
                           energy_within(meter, from, begin_ns);
     m->sum->joules -= joules;

@@ -93,7 +93,8 @@ static void thin_counter(struct marey__meter *meter)
 }
 
 /* The expected energy of an interval, if known: from power, else from the previous interval. */
-static bool expect(const struct marey__meter *meter, const struct marey__reading_interval *interval, double *out)
+static bool expect(const struct marey__meter *meter, const struct marey__reading_interval *interval,
+                   double *out)
 {
     if (meter->has_power) {
         *out = interval->integral;
@@ -122,14 +123,16 @@ static bool has_wrapped(double fall, double expected, double *joules)
     return false;
 }
 
-static void replace_by_power(const struct marey__meter *meter, struct marey__reading_interval *interval)
+static void replace_by_power(const struct marey__meter *meter,
+                             struct marey__reading_interval *interval)
 {
     interval->kind = meter->has_power ? MAREY__INTEGRATED : MAREY__UNKNOWN;
     interval->joules = meter->has_power ? interval->integral : 0;
 }
 
 /* Set the energy of an interval from the counter, or why the counter is unusable. */
-static void judge(struct marey__meter *meter, struct marey__reading_interval *interval, double difference)
+static void judge(struct marey__meter *meter, struct marey__reading_interval *interval,
+                  double difference)
 {
     double expected = 0;
     const bool is_known = expect(meter, interval, &expected);
@@ -171,7 +174,8 @@ static bool add_integrated(struct marey__meter *meter, uint64_t from_ns, uint64_
 {
     if (to_ns <= from_ns || !meter->has_power)
         return true;
-    struct marey__reading_interval interval = {.begin_ns = from_ns, .end_ns = to_ns, .kind = MAREY__INTEGRATED};
+    struct marey__reading_interval interval = {
+        .begin_ns = from_ns, .end_ns = to_ns, .kind = MAREY__INTEGRATED};
     interval.joules = interval.integral = integral_between(meter, from_ns, to_ns);
     return add_interval(meter, &interval);
 }
@@ -190,7 +194,7 @@ static bool add_counted(struct marey__meter *meter)
     const struct marey__readings *counter = &meter->of[MAREY__ENERGY];
     for (size_t i = 0; i + 1 < counter->n; i++) {
         struct marey__reading_interval interval = {.begin_ns = counter->at[i].ns,
-                                         .end_ns = counter->at[i + 1].ns};
+                                                   .end_ns = counter->at[i + 1].ns};
         interval.integral = integral_between(meter, interval.begin_ns, interval.end_ns);
         if (is_broken(meter, &interval))
             replace_by_power(meter, &interval);

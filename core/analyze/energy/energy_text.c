@@ -34,8 +34,8 @@ static void put_kind(struct marey__buf *line, const marey_table *runs, size_t ro
         marey__buf_puts(line, "together");
 }
 
-static marey_status put_run(struct marey__report_writer *writer, const marey_table *runs, size_t row,
-                            bool is_alone)
+static marey_status put_run(struct marey__report_writer *writer, const marey_table *runs,
+                            size_t row, bool is_alone)
 {
     struct marey__buf *line = &writer->lines.line;
     const struct marey_cell joules = marey__cell_of(runs, row, "joules"),

@@ -132,8 +132,8 @@ static bool is_on(const struct marey__energy_member *member, uint32_t run, const
 }
 
 /* Whether another rank of the host has the same list. */
-static bool has_twin(const struct marey__energy_report *report,
-                     const struct marey__energy_member *member)
+static bool has_duplicate(const struct marey__energy_report *report,
+                          const struct marey__energy_member *member)
 {
     for (size_t i = 0; i < report->n_members; i++) {
         const struct marey__energy_member *other = &report->members[i];
@@ -149,7 +149,7 @@ static void find_places(struct marey__energy_report *report)
     for (size_t i = 0; i < report->n_members; i++) {
         struct marey__energy_member *member = &report->members[i];
         member->is_by_place = !member->has_ordinals && member->local_rank >= 0 &&
-                              strchr(member->devices, ',') != NULL && has_twin(report, member);
+                              strchr(member->devices, ',') != NULL && has_duplicate(report, member);
         report->is_place_guessed |= member->is_by_place;
     }
 }

@@ -169,7 +169,7 @@ static void put_average(marey_table *table, uint32_t run, const struct marey_pro
     MAREY__PUT_ROW(table, U64(run + 1), RANK_OF(process != NULL ? process->rank : -1));
     put_spread(table, &average->ns);
     for (size_t i = 0; i < MAREY__N_PHASES; i++)
-        marey__put_whole(table, marey__epoch_ns(n > 0 ? average->phase_ns[i] / n : 0), n > 0);
+        marey__put_u64_or_null(table, marey__epoch_ns(n > 0 ? average->phase_ns[i] / n : 0), n > 0);
     MAREY__PUT_ROW(table, POSITIVE(rate(average->samples, average->samples_ns)),
                    U64(average->n_slowest));
 }

@@ -444,8 +444,7 @@ static marey_status take_snapshot(struct reading *r, const char *name)
             take_device(r, segments, marey__python_item(r->pickle, traces, i), annotations, i));
     return r->report->n_pools != before
                ? MAREY_OK
-               : marey__fail(MAREY_EFORMAT, "%s is a snapshot of an allocator that nobody used",
-                             name);
+               : marey__fail(MAREY_EFORMAT, "%s contains no allocations", name);
 }
 
 marey_status marey__memory_take_snapshot(struct marey__memory_report *report, const char *name,

@@ -9,8 +9,8 @@ enum { RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
 /* ---- the first lines ---- */
 
 /* ", WORDS 12.3 MB" if known. */
-static void put_bytes(struct marey__report_writer *writer, const char *words, const marey_table *table,
-                      size_t row, const char *column)
+static void put_bytes(struct marey__report_writer *writer, const char *words,
+                      const marey_table *table, size_t row, const char *column)
 {
     const struct marey_cell cell = marey__cell_of(table, row, column);
     if (cell.is_null)

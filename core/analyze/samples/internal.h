@@ -117,6 +117,11 @@ MAREY_WARN_UNUSED marey_status marey__samples_visit_modes(struct marey__samples_
                                                           const struct marey__samples_chosen *chosen,
                                                           marey__samples_visitor *visitor, void *ctx);
 
+/* The same for all threads, and `seen` includes samples of workers that wait for a task. */
+MAREY_WARN_UNUSED marey_status marey__samples_visit_waits(struct marey__samples_set *set,
+                                                          const struct marey__samples_chosen *chosen,
+                                                          marey__samples_visitor *visitor, void *ctx);
+
 /* ---- samples_import.c ---- */
 
 /* Whether one of these has samples from marey's sampler; whether they include files of other samplers. */
@@ -131,7 +136,8 @@ uint64_t marey__samples_imported_ns(const struct marey__samples_set *set);
 /* Pass each on as a separate round. */
 typedef marey_status marey__samples_round_visitor(void *ctx, struct marey_samples_round *round);
 MAREY_WARN_UNUSED marey_status marey__samples_visit_imported(struct marey__samples_set *set,
-                                                             marey__samples_round_visitor *hand, void *ctx);
+                                                             marey__samples_round_visitor *hand,
+                                                             void *ctx);
 
 /* ---- samples_names.c ---- */
 
@@ -191,7 +197,7 @@ MAREY_WARN_UNUSED marey_status marey__samples_choose(struct marey__samples_set *
 void marey__samples_chosen_destroy(struct marey__samples_chosen *chosen);
 /* Filter by process, time and thread state. */
 bool marey__samples_matches(const struct marey__samples_chosen *chosen, uint32_t process,
-                             uint64_t at_ns, uint32_t thread);
+                            uint64_t at_ns, uint32_t thread);
 bool marey__samples_is_of_mode(const struct marey__samples_chosen *chosen,
                                const struct marey_samples_seen *seen);
 /* Whether it is start-up, regardless of other filters; false if the choice is complete. */
@@ -356,10 +362,11 @@ void marey__samples_module(struct marey__buf *module, const struct marey_samples
 /* samples_slow.c: the function that makes slow steps slow. */
 
 struct marey__slow_function {
-    uint32_t function;         /* 0: none explains it, or no step is slow */
-    uint64_t n_slow;           /* steps longer than 1.5 times the median of their process */
-    double extra_ns, typical_ns; /* per slow step: its time beyond `typical_ns`, its time in other steps */
-    double longer_ns;          /* excess of a slow step over others */
+    uint32_t function; /* 0: none explains it, or no step is slow */
+    uint64_t n_slow;   /* steps longer than 1.5 times the median of their process */
+    double extra_ns,
+        typical_ns;   /* per slow step: its time beyond `typical_ns`, its time in other steps */
+    double longer_ns; /* excess of a slow step over others */
 };
 /* Fails with MAREY_ENOMEM or a read error. */
 MAREY_WARN_UNUSED marey_status marey__samples_slow_function(struct marey__samples_set *set,

@@ -370,8 +370,8 @@ bool marey__samples_is_of_mode(const struct marey__samples_chosen *c,
     }
 }
 
-bool marey__samples_matches(const struct marey__samples_chosen *c, uint32_t process,
-                             uint64_t at_ns, uint32_t thread)
+bool marey__samples_matches(const struct marey__samples_chosen *c, uint32_t process, uint64_t at_ns,
+                            uint32_t thread)
 {
     if ((c->threads[thread] & IS_CHOSEN) == 0 ||
         (c->ranges != NULL && !marey__spans_have(&c->ranges[thread], at_ns)))

@@ -264,6 +264,7 @@ struct visit {
     struct marey__samples_set *set;
     const struct marey__samples_chosen *chosen;
     bool with_modes; /* samples that only the mode excludes are passed on */
+    bool with_waits; /* so are workers that wait for a task */
     marey__samples_visitor *visitor;
     void *ctx;
     struct player *players;
@@ -291,6 +292,8 @@ static marey_status hand_on(void *ctx, struct marey_samples_round *round)
                 v->set->startup_ns += ns;
             } else if (marey__samples_is_task_wait(v->chosen, seen->stack)) {
                 v->set->task_wait_ns += ns;
+                if (v->with_waits)
+                    v->seen[n++] = *seen;
             } else {
                 v->set->targets[round->process].counted_ns += ns;
                 if (v->with_modes || marey__samples_is_of_mode(v->chosen, seen))
@@ -386,4 +389,16 @@ marey_status marey__samples_visit_modes(struct marey__samples_set *set,
 {
     return visit_all(&(struct visit){
         .set = set, .chosen = chosen, .with_modes = true, .visitor = visitor, .ctx = ctx});
+}
+
+marey_status marey__samples_visit_waits(struct marey__samples_set *set,
+                                        const struct marey__samples_chosen *chosen,
+                                        marey__samples_visitor *visitor, void *ctx)
+{
+    return visit_all(&(struct visit){.set = set,
+                                     .chosen = chosen,
+                                     .with_modes = true,
+                                     .with_waits = true,
+                                     .visitor = visitor,
+                                     .ctx = ctx});
 }

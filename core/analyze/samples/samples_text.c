@@ -56,7 +56,8 @@ static size_t rows_to_draw(const struct marey__report_writer *writer, const mare
     return n_own;
 }
 
-static marey_status put_table(struct marey__report_writer *writer, const struct marey__function_table *how)
+static marey_status put_table(struct marey__report_writer *writer,
+                              const struct marey__function_table *how)
 {
     const marey_table *const table = marey_report_table(writer->report, how->table);
     return marey__function_table_put(how, table, rows_to_draw(writer, table), &writer->options->text,

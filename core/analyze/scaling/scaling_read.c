@@ -273,8 +273,7 @@ static void leave_out_itwinai_traces(struct sources *sources)
             continue;
         source->status = MAREY_EFORMAT;
         snprintf(source->failure, sizeof source->failure,
-                 "%s, which lies beside itwinai's epoch times; name it to have it read",
-                 source->path);
+                 "%s, found next to itwinai's epoch times; pass it to read it", source->path);
     }
 }
 

@@ -301,8 +301,8 @@ static void put_note(struct marey__report_writer *writer, size_t row, put_string
 typedef marey_status put_table(struct marey__report_writer *writer, const char *heading,
                                const marey_table *table);
 
-static marey_status put_tables(struct marey__report_writer *writer, size_t n_sections, uint32_t width,
-                               put_table *put)
+static marey_status put_tables(struct marey__report_writer *writer, size_t n_sections,
+                               uint32_t width, put_table *put)
 {
     for (size_t section = 0; section < n_sections; section++) {
         marey_table *table MAREY__FINALLY(marey__table_end) = NULL;

@@ -139,8 +139,8 @@ static const struct field site_fields[] = {
 };
 
 static const struct field left_out_fields[] = {
-    FIELD(marey__left_out, recording, U32),
-    SPAN(marey__left_out, n_broken, n_empty, U64),
+    FIELD(marey__exclusions, recording, U32),
+    SPAN(marey__exclusions, n_broken, n_empty, U64),
 };
 
 static const struct field iteration_name_fields[] = {

@@ -14,7 +14,7 @@ const char *marey__work_kind_name(uint32_t kind)
 }
 
 /* Rows without a share, which are not work, come last. */
-void marey__fill_kernels(marey_table *table, const struct marey__making *m)
+void marey__fill_kernels(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (size_t i = 0; i < gpu->n_works; i++) {
@@ -66,7 +66,7 @@ void marey__put_copy(marey_table *table, const struct marey__copy *copy)
     marey__put_byte_rate(table, copy->bytes, copy->bytes_ns);
 }
 
-void marey__fill_copies(marey_table *table, const struct marey__making *m)
+void marey__fill_copies(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (size_t i = 0; i < gpu->n_works; i++) {
@@ -86,7 +86,7 @@ void marey__fill_copies(marey_table *table, const struct marey__making *m)
 
 /* ---- ranges ---- */
 
-void marey__fill_gpu_ranges(marey_table *table, const struct marey__making *m)
+void marey__fill_gpu_ranges(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (uint32_t name = 0; name < gpu->n_ranges; name++) {

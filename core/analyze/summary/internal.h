@@ -82,7 +82,7 @@ struct marey__note_row {
 };
 
 /* A recording's contents besides the processes of the program, for checking all its logs together. */
-struct marey__left_out {
+struct marey__exclusions {
     uint32_t recording;
     uint64_t n_broken, n_empty;             /* logs */
     const struct marey_process **measuring; /* processes with a role; the array belongs to the row */
@@ -219,8 +219,8 @@ struct marey__merge {
     struct marey__site_rows sites;
     struct marey__note_row *notes;
     size_t n_notes, notes_cap;
-    struct marey__left_out *left_out;
-    size_t n_left_out, left_out_cap;
+    struct marey__exclusions *exclusions;
+    size_t n_exclusions, exclusions_cap;
     uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped, n_overlapping, n_too_deep;
     struct marey__iteration_merge iterations;
     struct marey__gpu_merge gpu;
@@ -243,10 +243,10 @@ bool marey__merge_is_before(const struct marey__merge *merge, uint32_t a, uint32
 MAREY_WARN_UNUSED bool marey__merge_add_site(struct marey__merge *merge,
                                              const struct marey__site_row *site);
 /* The excluded contents of a recording, zeroed if new; NULL on out of memory. */
-struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32_t recording);
+struct marey__exclusions *marey__merge_exclusions(struct marey__merge *merge, uint32_t recording);
 /* Add a measuring process to it. */
-MAREY_WARN_UNUSED bool marey__left_out_add(struct marey__left_out *left_out,
-                                           const struct marey_process *process);
+MAREY_WARN_UNUSED bool marey__exclusions_add(struct marey__exclusions *exclusions,
+                                             const struct marey_process *process);
 /* Append a row of the process added last; NULL ends its rows. Sets `bytes.failed` on out of memory. */
 void marey__rank_row_put(struct marey__merge *merge, const struct marey__name_row *row);
 /*
@@ -382,7 +382,7 @@ MAREY_WARN_UNUSED marey_status marey__summary_put_ranks(const marey_report *repo
 /* ---- filling tables ---- */
 
 struct marey__ranks;
-struct marey__making {
+struct marey__table_context {
     const struct marey__merge *merge;
     const char *filter;
     const struct marey_cost *cost;
@@ -393,8 +393,8 @@ struct marey__making {
 };
 
 /* Cells: the string with this number, and a time rounded to ns. */
-#define NAMED(making, name)                                                                        \
-    STRING_N((making)->merge->names.names[name].text, (making)->merge->names.names[name].len)
+#define NAMED(context, name)                                                                       \
+    STRING_N((context)->merge->names.names[name].text, (context)->merge->names.names[name].len)
 
 uint64_t marey__round_ns(double ns);
 #define ROUNDED(ns) U64(marey__round_ns(ns))
@@ -404,14 +404,14 @@ uint64_t marey__round_ns(double ns);
  */
 bool marey__is_other_rank(const struct marey_process *a, const struct marey_process *b);
 /* Whether the name passes the filter. */
-bool marey__is_wanted(const struct marey__making *m, uint32_t name);
+bool marey__is_wanted(const struct marey__table_context *m, uint32_t name);
 /* And whether ranges of that name are shown, by their depth. */
-bool marey__is_range_wanted(const struct marey__making *m, uint32_t name);
+bool marey__is_range_wanted(const struct marey__table_context *m, uint32_t name);
 
 enum { MAREY__N_TREE_COLUMNS = 6 };
 extern const struct marey_column marey__tree_columns[MAREY__N_TREE_COLUMNS];
 /* The rows of each table. */
-typedef void marey__fill(marey_table *table, const struct marey__making *m);
+typedef void marey__fill(marey_table *table, const struct marey__table_context *m);
 #define MAREY__DECLARE_FILL(number, name) marey__fill marey__fill_##name;
 MAREY__SUMMARY_TABLES(MAREY__DECLARE_FILL)
 #undef MAREY__DECLARE_FILL
@@ -528,12 +528,12 @@ bool marey__rank_host_is_outlier(const struct marey__rank_host *host);
  */
 
 /* Owns the texts of a merge that was deserialized; call fini when nothing points into it. */
-struct marey__lender {
+struct marey__merge_storage {
     struct marey__arena texts;
     void **blocks; /* of processes and lanes, at stable addresses */
     size_t n, cap;
 };
-void marey__lender_fini(struct marey__lender *lender);
+void marey__merge_storage_fini(struct marey__merge_storage *storage);
 
 /* Append the merge, which must not be finished (marey__merge_finish); sets `out->failed` on out of memory. */
 void marey__merge_pack(struct marey__merge *merge, struct marey__buf *out);
@@ -542,7 +542,7 @@ void marey__merge_pack(struct marey__merge *merge, struct marey__buf *out);
  * then only be finalized.
  */
 MAREY_WARN_UNUSED marey_status marey__merge_unpack(struct marey__merge *merge,
-                                                   struct marey__lender *lender, const void *bytes,
-                                                   size_t len);
+                                                   struct marey__merge_storage *storage,
+                                                   const void *bytes, size_t len);
 
 #endif

@@ -9,7 +9,7 @@ uint64_t marey__round_ns(double ns)
     return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0;
 }
 
-static const struct marey_process *process_of(const struct marey__making *m, uint32_t process)
+static const struct marey_process *process_of(const struct marey__table_context *m, uint32_t process)
 {
     return m->merge->processes[process];
 }
@@ -48,7 +48,7 @@ static void put_values(marey_table *table, const struct marey__iteration_values 
     put_steady(table, values, of);
 }
 
-static void put_rank_range(marey_table *table, const struct marey__making *m, double lowest,
+static void put_rank_range(marey_table *table, const struct marey__table_context *m, double lowest,
                            double highest, uint32_t process)
 {
     MAREY__PUT_ROW(table, ROUNDED(lowest), ROUNDED(highest), RANK_OF(process_of(m, process)->rank));
@@ -59,7 +59,7 @@ static struct of of_whole(const struct marey__iteration_merge *it)
     return (struct of){it->whole.ns.count, it->whole.ns.sum, it->n_first, it->whole.first_ns};
 }
 
-static void put_whole(marey_table *table, const struct marey__making *m)
+static void put_whole(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     const struct marey__iteration_row *lowest = NULL, *highest = NULL;
@@ -102,7 +102,7 @@ static void put_no_range(marey_table *table, const struct marey__iteration_merge
     MAREY__PUT_ROW(table, NO_CELL, NO_CELL, NO_CELL); /* of ranks */
 }
 
-void marey__fill_iterations(marey_table *table, const struct marey__making *m)
+void marey__fill_iterations(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     uint32_t *const order MAREY__FREED = marey__calloc(it->n_names + 1, sizeof *order);
@@ -130,7 +130,7 @@ void marey__fill_iterations(marey_table *table, const struct marey__making *m)
 
 /* ---- ranks ---- */
 
-void marey__fill_iteration_ranks(marey_table *table, const struct marey__making *m)
+void marey__fill_iteration_ranks(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_rows; i++) {
@@ -153,7 +153,7 @@ void marey__fill_iteration_ranks(marey_table *table, const struct marey__making 
 /* ---- throughput ---- */
 
 /* Ranks run in parallel, so their samples per second add up; recordings do not. */
-void marey__fill_throughput(marey_table *table, const struct marey__making *m)
+void marey__fill_throughput(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     struct marey__iteration_row all = {0};
@@ -184,7 +184,7 @@ void marey__fill_throughput(marey_table *table, const struct marey__making *m)
 
 /* ---- epochs, phases, outliers ---- */
 
-void marey__fill_epochs(marey_table *table, const struct marey__making *m)
+void marey__fill_epochs(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_epochs; i++) {
@@ -206,7 +206,7 @@ static void put_phase_share(marey_table *table, const struct marey__iteration_me
 }
 
 /* Shares are of the time of processes with phases; the remaining time is a row, too. */
-void marey__fill_phases(marey_table *table, const struct marey__making *m)
+void marey__fill_phases(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     uint64_t in_phases_ns = 0, steady_ns = 0;
@@ -229,7 +229,7 @@ void marey__fill_phases(marey_table *table, const struct marey__making *m)
     MAREY__SORT_BY(table, "-total_ns", "name");
 }
 
-void marey__fill_outliers(marey_table *table, const struct marey__making *m)
+void marey__fill_outliers(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_outliers; i++) {
@@ -242,7 +242,7 @@ void marey__fill_outliers(marey_table *table, const struct marey__making *m)
 
 /* ---- the steady part ---- */
 
-void marey__fill_steady(marey_table *table, const struct marey__making *m)
+void marey__fill_steady(marey_table *table, const struct marey__table_context *m)
 {
     for (uint32_t name = 0; name < m->merge->n_ranges; name++) {
         const struct marey__name_stats *stats = &m->merge->ranges[name];

@@ -8,7 +8,7 @@ struct marey_partial {
     marey_recording *const *recordings; /* borrowed */
     size_t n_recordings;
     struct marey__merge merge;
-    struct marey__lender lender;
+    struct marey__merge_storage storage;
     struct marey__buf packed;
     struct marey__warnings warnings; /* about all logs together */
 };
@@ -18,7 +18,7 @@ void marey_partial_destroy(marey_partial *partial)
     if (partial == NULL)
         return;
     marey__merge_fini(&partial->merge);
-    marey__lender_fini(&partial->lender);
+    marey__merge_storage_fini(&partial->storage);
     marey__buf_fini(&partial->packed);
     marey__warnings_fini(&partial->warnings);
     marey__free(partial);
@@ -59,7 +59,7 @@ marey_status marey_partial_pack(marey_partial *partial, const void **bytes, size
 
 marey_status marey_partial_join(marey_partial *partial, const void *bytes, size_t len)
 {
-    return marey__merge_unpack(&partial->merge, &partial->lender, bytes, len);
+    return marey__merge_unpack(&partial->merge, &partial->storage, bytes, len);
 }
 
 /* ---- checks of all logs together ---- */
@@ -71,18 +71,19 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* The processes of a recording in order, followed by those that measured. */
-static size_t list_processes(const struct marey__merge *merge, const struct marey__left_out *left_out,
+static size_t list_processes(const struct marey__merge *merge,
+                             const struct marey__exclusions *exclusions,
                              const struct marey_process **list)
 {
     size_t n = 0;
     for (size_t i = 0; i < merge->n_processes; i++)
-        if (merge->process_recordings[i] == left_out->recording)
+        if (merge->process_recordings[i] == exclusions->recording)
             list[n++] = merge->processes[i];
-    for (size_t i = 0; i < left_out->n_measuring; i++)
-        list[n + i] = left_out->measuring[i];
-    if (left_out->n_measuring > 1)
-        qsort(list + n, left_out->n_measuring, sizeof *list, by_rank);
-    return n + left_out->n_measuring;
+    for (size_t i = 0; i < exclusions->n_measuring; i++)
+        list[n + i] = exclusions->measuring[i];
+    if (exclusions->n_measuring > 1)
+        qsort(list + n, exclusions->n_measuring, sizeof *list, by_rank);
+    return n + exclusions->n_measuring;
 }
 
 static bool tell(struct marey__merge *merge, const struct marey__warnings *warnings, size_t first,
@@ -97,19 +98,19 @@ static bool tell(struct marey__merge *merge, const struct marey__warnings *warni
     return !warnings->failed;
 }
 
-static bool check_recording(marey_partial *partial, const struct marey__left_out *left_out)
+static bool check_recording(marey_partial *partial, const struct marey__exclusions *exclusions)
 {
     struct marey__merge *merge = &partial->merge;
     const size_t first = partial->warnings.n;
     const struct marey_process **const list MAREY__FREED =
-        marey__calloc(merge->n_processes + left_out->n_measuring + 1, sizeof *list);
+        marey__calloc(merge->n_processes + exclusions->n_measuring + 1, sizeof *list);
     if (list == NULL)
         return false;
-    const size_t n = list_processes(merge, left_out, list);
-    marey__logs_check(&(struct marey__checked_logs){list, n, (size_t)left_out->n_broken,
-                                                    (size_t)left_out->n_empty},
+    const size_t n = list_processes(merge, exclusions, list);
+    marey__logs_check(&(struct marey__checked_logs){list, n, (size_t)exclusions->n_broken,
+                                                    (size_t)exclusions->n_empty},
                       &partial->warnings);
-    return tell(merge, &partial->warnings, first, left_out->recording);
+    return tell(merge, &partial->warnings, first, exclusions->recording);
 }
 
 marey_status marey_partial_report(marey_partial *partial,
@@ -122,7 +123,7 @@ marey_status marey_partial_report(marey_partial *partial,
                                            .options = options != NULL ? options : &defaults};
     MAREY_TRY(marey_report_check("ranges", request.options->settings));
     MAREY_TRY(marey__merge_finish(&partial->merge));
-    for (size_t i = 0; i < partial->merge.n_left_out; i++)
-        MAREY__TRY_MEMORY(check_recording(partial, &partial->merge.left_out[i]));
+    for (size_t i = 0; i < partial->merge.n_exclusions; i++)
+        MAREY__TRY_MEMORY(check_recording(partial, &partial->merge.exclusions[i]));
     return marey__report_make("ranges", &request, out);
 }

@@ -11,7 +11,7 @@ static void put_difference(marey_table *table, double ns, double typical_ns, dou
                    KNOWN(typical_ns > 0, FINITE(by / typical_ns)), F64(round(10 * score) / 10));
 }
 
-static int32_t rank_of(const struct marey__making *m, uint32_t process)
+static int32_t rank_of(const struct marey__table_context *m, uint32_t process)
 {
     return m->merge->processes[process]->rank;
 }
@@ -21,7 +21,8 @@ static const char *per(const struct marey__rank_name *name)
     return name->is_per_iteration ? "iteration" : "run";
 }
 
-static struct marey__cell name_of(const struct marey__making *m, const struct marey__rank_name *name)
+static struct marey__cell name_of(const struct marey__table_context *m,
+                                  const struct marey__rank_name *name)
 {
     return name->name != MAREY__NO_NAME
                ? NAMED(m, name->name)
@@ -29,21 +30,21 @@ static struct marey__cell name_of(const struct marey__making *m, const struct ma
 }
 
 /* The whole, then each selected name; NULL past the last. */
-static const struct marey__rank_name *nth_name(const struct marey__making *m, size_t i)
+static const struct marey__rank_name *nth_name(const struct marey__table_context *m, size_t i)
 {
     if (i > m->ranks->n_names)
         return NULL;
     return i == 0 ? &m->ranks->whole : &m->ranks->names[i - 1];
 }
 
-static bool is_shown(const struct marey__making *m, const struct marey__rank_name *name)
+static bool is_shown(const struct marey__table_context *m, const struct marey__rank_name *name)
 {
     return name->n != 0 && (name->name == MAREY__NO_NAME || marey__is_range_wanted(m, name->name));
 }
 
 /* ---- a name over ranks ---- */
 
-void marey__fill_rank_spread(marey_table *table, const struct marey__making *m)
+void marey__fill_rank_spread(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__rank_name *name;
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++) {
@@ -61,7 +62,7 @@ void marey__fill_rank_spread(marey_table *table, const struct marey__making *m)
 
 /* ---- each rank ---- */
 
-void marey__fill_rank_times(marey_table *table, const struct marey__making *m)
+void marey__fill_rank_times(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__rank_name *whole = &m->ranks->whole;
     for (size_t i = 0; i < m->ranks->n_rows; i++) {
@@ -79,7 +80,7 @@ void marey__fill_rank_times(marey_table *table, const struct marey__making *m)
 
 /* ---- outliers ---- */
 
-static void put_outlier(marey_table *table, const struct marey__making *m,
+static void put_outlier(marey_table *table, const struct marey__table_context *m,
                         const struct marey__rank_name *name, const struct marey__rank_value *value)
 {
     MAREY__PUT_ROW(table, PROCESS_OF(m->merge->processes[value->process]),
@@ -88,7 +89,7 @@ static void put_outlier(marey_table *table, const struct marey__making *m,
     put_difference(table, value->ns, name->median_ns, marey__rank_score(name, value->ns));
 }
 
-void marey__fill_rank_outliers(marey_table *table, const struct marey__making *m)
+void marey__fill_rank_outliers(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__rank_name *name;
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++)
@@ -99,7 +100,7 @@ void marey__fill_rank_outliers(marey_table *table, const struct marey__making *m
 
 /* ---- machines ---- */
 
-void marey__fill_rank_hosts(marey_table *table, const struct marey__making *m)
+void marey__fill_rank_hosts(marey_table *table, const struct marey__table_context *m)
 {
     for (size_t i = 0; m->ranks->n_hosts > 1 && i < m->ranks->n_hosts; i++) {
         const struct marey__rank_host *host = &m->ranks->hosts[i];

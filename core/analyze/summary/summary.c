@@ -42,7 +42,7 @@ struct jobs {
     pthread_cond_t turned;
     size_t next_merged;
     struct finished *ring; /* by task, modulo; owned by its worker until walked */
-    size_t n_ring, n_crew;
+    size_t n_ring, n_workers;
     struct marey__merge *merge;
     marey_status status; /* the first failure, and its message */
     char error[1024];
@@ -83,7 +83,7 @@ static void wait_for_room(struct jobs *jobs, size_t number)
 {
     const struct task *task = &jobs->tasks[number];
     const struct marey_process *info = marey_recording_process(task->recording, task->process);
-    const size_t n_ahead = info->n_sites > MANY_SITES ? jobs->n_crew : jobs->n_ring;
+    const size_t n_ahead = info->n_sites > MANY_SITES ? jobs->n_workers : jobs->n_ring;
     pthread_mutex_lock(&jobs->lock);
     while (number >= jobs->next_merged + n_ahead)
         pthread_cond_wait(&jobs->turned, &jobs->lock);
@@ -148,11 +148,11 @@ static marey_status run_jobs(struct jobs *jobs, marey_recording *const *recordin
     jobs->merge->iterations.data = jobs->options->data;
     jobs->merge->without_threads = !jobs->options->has_threads;
     MAREY_TRY(list_tasks(jobs, recordings, n));
-    jobs->n_crew = marey__work_crew(jobs->options->n_jobs, jobs->n_tasks);
-    jobs->n_ring = jobs->n_crew + MAX_WAITING;
+    jobs->n_workers = marey__worker_count(jobs->options->n_jobs, jobs->n_tasks);
+    jobs->n_ring = jobs->n_workers + MAX_WAITING;
     jobs->ring = marey__calloc(jobs->n_ring, sizeof *jobs->ring);
     MAREY__TRY_MEMORY(jobs->ring != NULL);
-    marey__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
+    marey__run_parallel(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
     if (jobs->status != MAREY_OK)
         return marey__fail(jobs->status, "%s", jobs->error);
     return marey__merge_add_recordings(jobs->merge, recordings, n) ? MAREY_OK : marey__no_memory();

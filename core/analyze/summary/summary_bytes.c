@@ -17,7 +17,7 @@ struct archive {
     const uint8_t *at, *end;
     bool is_bad, has_no_memory;
     struct marey__merge *merge;
-    struct marey__lender *lender;
+    struct marey__merge_storage *storage;
     const struct marey_lane_info *last_lane; /* of the previous row */
     /* While reading: maps numbers in the bytes to the merge's. */
     uint32_t *names, *nodes;
@@ -121,7 +121,7 @@ static void bytes(struct archive *a, const char **text, size_t *len)
         marey__buf_put(a->out, *text, *len);
         return;
     }
-    *text = marey__arena_text(&a->lender->texts, (const char *)a->at, *len);
+    *text = marey__arena_text(&a->storage->texts, (const char *)a->at, *len);
     a->has_no_memory |= *text == NULL;
     a->at += *len;
 }
@@ -132,23 +132,23 @@ static void text(struct archive *a, const char **text)
     bytes(a, text, &len);
 }
 
-static void *keep_block(struct marey__lender *lender, size_t n, size_t size)
+static void *keep_block(struct marey__merge_storage *storage, size_t n, size_t size)
 {
-    if (!marey__grow(&lender->blocks, &lender->cap, lender->n + 1, sizeof *lender->blocks))
+    if (!marey__grow(&storage->blocks, &storage->cap, storage->n + 1, sizeof *storage->blocks))
         return NULL;
     void *block = marey__calloc(n + 1, size);
     if (block != NULL)
-        lender->blocks[lender->n++] = block;
+        storage->blocks[storage->n++] = block;
     return block;
 }
 
-void marey__lender_fini(struct marey__lender *lender)
+void marey__merge_storage_fini(struct marey__merge_storage *storage)
 {
-    for (size_t i = 0; i < lender->n; i++)
-        marey__free(lender->blocks[i]);
-    marey__free(lender->blocks);
-    marey__arena_fini(&lender->texts);
-    *lender = (struct marey__lender){0};
+    for (size_t i = 0; i < storage->n; i++)
+        marey__free(storage->blocks[i]);
+    marey__free(storage->blocks);
+    marey__arena_fini(&storage->texts);
+    *storage = (struct marey__merge_storage){0};
 }
 
 /* ---- sketches ---- */
@@ -394,7 +394,7 @@ static void row_lane(struct archive *a, const struct marey_lane_info **lane)
         struct marey_lane_info written = {0}, *read = NULL;
         if (!reads(a))
             written = **lane;
-        else if ((read = keep_block(a->lender, 1, sizeof *read)) == NULL)
+        else if ((read = keep_block(a->storage, 1, sizeof *read)) == NULL)
             a->has_no_memory = true;
         PACK_FIELDS(a, read != NULL ? read : &written, lane_fields);
         a->last_lane = read != NULL ? read : *lane;
@@ -409,7 +409,7 @@ static void processes(struct archive *a)
     struct marey__merge *m = a->merge;
     size_t n = m->n_processes;
     count(a, &n, MAREY__COUNT_OF(process_fields));
-    struct marey_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
+    struct marey_process *read = reads(a) ? keep_block(a->storage, n, sizeof *read) : NULL;
     a->first_process = reads(a) ? (uint32_t)m->n_processes : 0;
     a->n_processes = n;
     if (reads(a) && (read == NULL || !marey__merge_grow_processes(m, m->n_processes + n)))
@@ -546,15 +546,15 @@ static void sites(struct archive *a)
     }
 }
 
-static void left_out(struct archive *a, struct marey__left_out *written)
+static void exclusions(struct archive *a, struct marey__exclusions *written)
 {
-    struct marey__left_out row = reads(a) ? (struct marey__left_out){0} : *written;
+    struct marey__exclusions row = reads(a) ? (struct marey__exclusions){0} : *written;
     size_t n = row.n_measuring;
     PACK_FIELDS(a, &row, left_out_fields);
     count(a, &n, MAREY__COUNT_OF(process_fields));
-    struct marey_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
-    struct marey__left_out *const into =
-        reads(a) && !has_failed(a) ? marey__merge_left_out(a->merge, row.recording) : NULL;
+    struct marey_process *read = reads(a) ? keep_block(a->storage, n, sizeof *read) : NULL;
+    struct marey__exclusions *const into =
+        reads(a) && !has_failed(a) ? marey__merge_exclusions(a->merge, row.recording) : NULL;
     a->has_no_memory |= reads(a) && !a->is_bad && (read == NULL || into == NULL);
     if (into != NULL) {
         into->n_broken += row.n_broken;
@@ -563,17 +563,17 @@ static void left_out(struct archive *a, struct marey__left_out *written)
     for (size_t i = 0; i < n && !has_failed(a); i++) {
         process(a, reads(a) ? &read[i] : NULL, reads(a) ? NULL : row.measuring[i]);
         if (reads(a) && !has_failed(a))
-            a->has_no_memory |= !marey__left_out_add(into, &read[i]);
+            a->has_no_memory |= !marey__exclusions_add(into, &read[i]);
     }
 }
 
 static void left_outs(struct archive *a)
 {
     struct marey__merge *m = a->merge;
-    size_t n = m->n_left_out;
+    size_t n = m->n_exclusions;
     count(a, &n, 4);
     for (size_t i = 0; i < n && !has_failed(a); i++)
-        left_out(a, reads(a) ? NULL : &m->left_out[i]);
+        exclusions(a, reads(a) ? NULL : &m->exclusions[i]);
 }
 
 static void rank_step(struct archive *a, struct marey__rank_step *step)
@@ -662,7 +662,7 @@ static marey_status bad(const char *why)
     return marey__fail(MAREY_EFORMAT, "a part of the summary that another process made %s", why);
 }
 
-marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__lender *lender,
+marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__merge_storage *storage,
                                  const void *packed, size_t len)
 {
     const uint8_t *at = packed;
@@ -671,7 +671,7 @@ marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__lende
     if (len < MAGIC_BYTES + CRC_BYTES + 1 || memcmp(at, MAGIC, MAGIC_BYTES) != 0)
         return bad("is none");
     struct archive a = {
-        .at = at + MAGIC_BYTES, .end = at + len - CRC_BYTES, .merge = merge, .lender = lender};
+        .at = at + MAGIC_BYTES, .end = at + len - CRC_BYTES, .merge = merge, .storage = storage};
     u64(&a, &version);
     if (version != VERSION)
         return bad("is from another version of marey; run the same version in all processes");

@@ -41,9 +41,9 @@ void marey__merge_fini(struct marey__merge *merge)
     marey__buf_fini(&merge->ranks.bytes);
     MAREY__FREE_ALL(merge->ranks.starts, merge->open, merge->processes, merge->process_recordings,
                     merge->counter_rows, merge->notes);
-    for (size_t i = 0; i < merge->n_left_out; i++)
-        marey__free(merge->left_out[i].measuring);
-    MAREY__FREE_ALL(merge->left_out, merge->sites.rows);
+    for (size_t i = 0; i < merge->n_exclusions; i++)
+        marey__free(merge->exclusions[i].measuring);
+    MAREY__FREE_ALL(merge->exclusions, merge->sites.rows);
     marey__names_fini(&merge->sites.keys);
     marey__arena_fini(&merge->sites.texts);
     marey__iteration_merge_fini(&merge->iterations);

@@ -6,7 +6,7 @@
 
 /* ---- sites ---- */
 
-void marey__fill_sites(marey_table *table, const struct marey__making *m)
+void marey__fill_sites(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__site_rows *sites = &m->merge->sites;
     for (size_t i = 0; i < sites->n; i++) {
@@ -53,7 +53,7 @@ static void put_iteration_notes(marey_table *table, const struct marey__iteratio
         marey_table_text(table, text.data, text.len);
 }
 
-void marey__fill_warnings(marey_table *table, const struct marey__making *m)
+void marey__fill_warnings(marey_table *table, const struct marey__table_context *m)
 {
     for (size_t i = 0; i < m->merge->n_notes; i++)
         marey__put_string(table, m->merge->notes[i].text);

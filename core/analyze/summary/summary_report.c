@@ -236,11 +236,11 @@ static marey__fill *const fills[MAREY__N_TABLES] = {
 #undef FILL
 };
 
-static marey_status fill_tables(marey_report *report, const struct marey__making *making,
+static marey_status fill_tables(marey_report *report, const struct marey__table_context *context,
                                 const struct marey__summary_options *options)
 {
     marey_table **const phased = &report->tables[MAREY__TABLE_PHASES];
-    if (making->merge->iterations.steady_phased_ns != 0) {
+    if (context->merge->iterations.steady_phased_ns != 0) {
         marey_table_destroy(*phased);
         *phased = NULL;
         MAREY_TRY(marey_table_create("phases", steady_phases, MAREY__COUNT_OF(steady_phases), phased));
@@ -248,8 +248,8 @@ static marey_status fill_tables(marey_report *report, const struct marey__making
     for (size_t t = 0; t < MAREY__N_TABLES; t++)
         if ((t != MAREY__TABLE_THREADS || options->has_threads) &&
             (t != MAREY__TABLE_RANKS || options->has_ranks))
-            fills[t](report->tables[t], making);
-    return *making->failed ? marey__no_memory() : MAREY_OK;
+            fills[t](report->tables[t], context);
+    return *context->failed ? marey__no_memory() : MAREY_OK;
 }
 
 /* By name: whether any range of it is nested less deep than max_depth. NULL on out of memory. */
@@ -269,10 +269,10 @@ static marey_status make_tables(marey_report *report, const struct marey__merge 
     const uint32_t max_depth = options->max_depth;
     bool failed = !marey__ranks_make(&compared, merge);
     uint8_t *const shallow MAREY__FREED = max_depth != 0 ? find_shallow(merge, max_depth) : NULL;
-    const struct marey__making making = {merge,     options->filter, &report->cost, &compared,
-                                         max_depth, shallow,         &failed};
+    const struct marey__table_context context = {
+        merge, options->filter, &report->cost, &compared, max_depth, shallow, &failed};
     MAREY__TRY_MEMORY(!failed && (max_depth == 0 || shallow != NULL));
-    return fill_tables(report, &making, options);
+    return fill_tables(report, &context, options);
 }
 
 /* ---- creating the report ---- */

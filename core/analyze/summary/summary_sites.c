@@ -68,31 +68,31 @@ static bool add_warnings(struct marey__merge *merge, const marey_recording *reco
 
 /* ---- excluded processes and logs ---- */
 
-struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32_t recording)
+struct marey__exclusions *marey__merge_exclusions(struct marey__merge *merge, uint32_t recording)
 {
-    for (size_t i = 0; i < merge->n_left_out; i++)
-        if (merge->left_out[i].recording == recording)
-            return &merge->left_out[i];
-    if (!marey__grow(&merge->left_out, &merge->left_out_cap, merge->n_left_out + 1,
-                     sizeof *merge->left_out))
+    for (size_t i = 0; i < merge->n_exclusions; i++)
+        if (merge->exclusions[i].recording == recording)
+            return &merge->exclusions[i];
+    if (!marey__grow(&merge->exclusions, &merge->exclusions_cap, merge->n_exclusions + 1,
+                     sizeof *merge->exclusions))
         return NULL;
-    merge->left_out[merge->n_left_out] = (struct marey__left_out){.recording = recording};
-    return &merge->left_out[merge->n_left_out++];
+    merge->exclusions[merge->n_exclusions] = (struct marey__exclusions){.recording = recording};
+    return &merge->exclusions[merge->n_exclusions++];
 }
 
-bool marey__left_out_add(struct marey__left_out *left_out, const struct marey_process *process)
+bool marey__exclusions_add(struct marey__exclusions *exclusions, const struct marey_process *process)
 {
-    return MAREY__PUSH(left_out->measuring, left_out->n_measuring, left_out->cap, process);
+    return MAREY__PUSH(exclusions->measuring, exclusions->n_measuring, exclusions->cap, process);
 }
 
 static bool add_left_out(struct marey__merge *merge, const marey_recording *recording, uint32_t number)
 {
-    struct marey__left_out *left_out = marey__merge_left_out(merge, number);
-    if (left_out == NULL)
+    struct marey__exclusions *exclusions = marey__merge_exclusions(merge, number);
+    if (exclusions == NULL)
         return false;
-    marey__recording_left_out(recording, &left_out->n_broken, &left_out->n_empty);
+    marey__recording_left_out(recording, &exclusions->n_broken, &exclusions->n_empty);
     for (size_t i = marey_recording_n_processes(recording); i < marey_recording_n_logs(recording); i++)
-        if (!marey__left_out_add(left_out, marey_recording_process(recording, i)))
+        if (!marey__exclusions_add(exclusions, marey_recording_process(recording, i)))
             return false;
     return true;
 }

@@ -5,13 +5,13 @@
 
 /* ---- cells ---- */
 
-bool marey__is_wanted(const struct marey__making *m, uint32_t name)
+bool marey__is_wanted(const struct marey__table_context *m, uint32_t name)
 {
     const struct marey__name *n = &m->merge->names.names[name];
     return marey__name_matches(m->filter, n->text, n->len);
 }
 
-bool marey__is_range_wanted(const struct marey__making *m, uint32_t name)
+bool marey__is_range_wanted(const struct marey__table_context *m, uint32_t name)
 {
     return (m->shallow == NULL || m->shallow[name]) && marey__is_wanted(m, name);
 }
@@ -23,7 +23,7 @@ static uint64_t duration_of(const struct marey_process *process)
 
 /* ---- ranges and async ranges ---- */
 
-static void put_stats(marey_table *table, const struct marey__making *m, uint32_t name,
+static void put_stats(marey_table *table, const struct marey__table_context *m, uint32_t name,
                       const struct marey__name_stats *stats, bool is_async)
 {
     const struct marey__sketch *calls = &stats->calls;
@@ -36,7 +36,7 @@ static void put_stats(marey_table *table, const struct marey__making *m, uint32_
     MAREY__PUT_ROW(table, KNOWN(!is_async, U64(stats->n_threads)), U64(stats->n_processes));
 }
 
-static void fill_stats(marey_table *table, const struct marey__making *m,
+static void fill_stats(marey_table *table, const struct marey__table_context *m,
                        const struct marey__name_stats *stats, size_t n, bool is_async)
 {
     for (uint32_t name = 0; name < n; name++)
@@ -46,19 +46,19 @@ static void fill_stats(marey_table *table, const struct marey__making *m,
     MAREY__SORT_BY(table, "-total_ns", "name");
 }
 
-void marey__fill_ranges(marey_table *table, const struct marey__making *m)
+void marey__fill_ranges(marey_table *table, const struct marey__table_context *m)
 {
     fill_stats(table, m, m->merge->ranges, m->merge->n_ranges, false);
 }
 
-void marey__fill_async(marey_table *table, const struct marey__making *m)
+void marey__fill_async(marey_table *table, const struct marey__table_context *m)
 {
     fill_stats(table, m, m->merge->async, m->merge->n_async, true);
 }
 
 /* ---- threads, ranks, open ranges ---- */
 
-void marey__fill_threads(marey_table *table, const struct marey__making *m)
+void marey__fill_threads(marey_table *table, const struct marey__table_context *m)
 {
     for (size_t i = 0; i < m->merge->threads.n; i++) {
         const struct marey__name_row *row = &m->merge->threads.rows[i];
@@ -71,7 +71,7 @@ void marey__fill_threads(marey_table *table, const struct marey__making *m)
     }
 }
 
-void marey__fill_ranks(marey_table *table, const struct marey__making *m)
+void marey__fill_ranks(marey_table *table, const struct marey__table_context *m)
 {
     struct marey__name_row row;
     for (size_t i = 0; i < m->merge->n_processes; i++) {
@@ -85,7 +85,7 @@ void marey__fill_ranks(marey_table *table, const struct marey__making *m)
     }
 }
 
-void marey__fill_open(marey_table *table, const struct marey__making *m)
+void marey__fill_open(marey_table *table, const struct marey__table_context *m)
 {
     for (size_t i = 0; i < m->merge->n_open; i++) {
         const struct marey__open_row *row = &m->merge->open[i];
@@ -97,7 +97,7 @@ void marey__fill_open(marey_table *table, const struct marey__making *m)
 
 /* ---- processes ---- */
 
-void marey__fill_processes(marey_table *table, const struct marey__making *m)
+void marey__fill_processes(marey_table *table, const struct marey__table_context *m)
 {
     for (size_t i = 0; i < m->merge->n_processes; i++) {
         const struct marey_process *process = m->merge->processes[i];
@@ -114,7 +114,7 @@ void marey__fill_processes(marey_table *table, const struct marey__making *m)
 /* ---- workers of data loaders ---- */
 
 /* A worker's busy time is the sum of self times, which count no time twice. */
-static void put_work(marey_table *table, const struct marey__making *m, size_t number)
+static void put_work(marey_table *table, const struct marey__table_context *m, size_t number)
 {
     const struct marey_process *process = m->merge->processes[number];
     uint64_t n_batches = 0, busy_ns = 0;
@@ -128,7 +128,7 @@ static void put_work(marey_table *table, const struct marey__making *m, size_t n
                    RATIO(busy_ns, duration_of(process)));
 }
 
-void marey__fill_workers(marey_table *table, const struct marey__making *m)
+void marey__fill_workers(marey_table *table, const struct marey__table_context *m)
 {
     for (size_t i = 0; i < m->merge->n_processes; i++) {
         const struct marey_process *process = m->merge->processes[i];
@@ -142,7 +142,7 @@ void marey__fill_workers(marey_table *table, const struct marey__making *m)
 
 /* ---- counters and marks ---- */
 
-void marey__fill_counters(marey_table *table, const struct marey__making *m)
+void marey__fill_counters(marey_table *table, const struct marey__table_context *m)
 {
     for (uint32_t name = 0; name < m->merge->n_counters; name++) {
         const struct marey__counter *counter = &m->merge->counters[name];
@@ -155,7 +155,7 @@ void marey__fill_counters(marey_table *table, const struct marey__making *m)
     MAREY__SORT_BY(table, "name");
 }
 
-void marey__fill_marks(marey_table *table, const struct marey__making *m)
+void marey__fill_marks(marey_table *table, const struct marey__table_context *m)
 {
     for (uint32_t name = 0; name < m->merge->n_marks; name++) {
         if (m->merge->marks[name] == 0 || !marey__is_wanted(m, name))

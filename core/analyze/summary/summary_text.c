@@ -155,8 +155,8 @@ size_t marey__summary_choose(const marey_report *report, const char *list, marey
 
 /* ---- tables ---- */
 
-static marey_status put_table(struct marey__report_writer *text, const marey_table *table, bool has_title,
-                              uint32_t limit)
+static marey_status put_table(struct marey__report_writer *text, const marey_table *table,
+                              bool has_title, uint32_t limit)
 {
     static const char *const one_process[] = {"processes", "rank_min_ns", "rank_max_ns", "max_rank",
                                               NULL};

@@ -10,7 +10,7 @@ static int heaviest_first(const struct marey__node *a, const struct marey__node 
 }
 
 /* Select nodes that were counted, pass the filter and are not too deep, and their ancestors. */
-static void choose_nodes(const struct marey__making *m, uint8_t *keep)
+static void choose_nodes(const struct marey__table_context *m, uint8_t *keep)
 {
     const struct marey__tree *tree = &m->merge->tree;
     for (size_t i = 1; i < tree->n; i++)
@@ -19,7 +19,7 @@ static void choose_nodes(const struct marey__making *m, uint8_t *keep)
                   marey__is_wanted(m, tree->nodes[i].name);
 }
 
-void marey__fill_tree(marey_table *table, const struct marey__making *m)
+void marey__fill_tree(marey_table *table, const struct marey__table_context *m)
 {
     const struct marey__tree *tree = &m->merge->tree;
     uint8_t *const keep MAREY__FREED = marey__calloc(tree->n, sizeof *keep);

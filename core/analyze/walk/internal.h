@@ -162,6 +162,7 @@ struct marey__span {
     bool is_open;          /* an epoch or phase that the process never ended */
 };
 
+enum { MAREY__HINT_LOADERS = 16 };
 struct marey__progress {
     uint64_t begin_ns; /* of the current iteration, as far as known */
     uint64_t next_number, begun_number;
@@ -169,10 +170,16 @@ struct marey__progress {
     struct marey__span epoch, phase; /* current, if `is_open` */
     struct marey__step_plan plan;    /* for steps from hints */
     uint64_t n_updates;
-    double step_samples; /* of the batches since the last step */
-    bool has_batch;      /* delivered since the last request */
+    double step_samples[MAREY__HINT_LOADERS]; /* of the batches since the last step, by loader */
+    uint32_t last_loader;                     /* that delivered a batch */
+    bool has_batch;                           /* delivered since the last request */
 };
 
+/* The number of the loader, of a hint on batches; 0: unknown. */
+static inline uint32_t marey__hint_loader(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
 /* `first_ns` is the process's first event. */
 void marey__progress_init(struct marey__progress *progress, const struct marey_process *process,
                           uint64_t first_ns);

@@ -77,14 +77,17 @@ static bool take_hint(struct marey__progress *progress, const uint64_t *words, u
         break;
     case MAREY_STEP_BATCH:
         progress->has_batch = true;
-        progress->step_samples += to_samples(words[2]);
+        progress->last_loader = marey__hint_loader(words[1]) % MAREY__HINT_LOADERS;
+        progress->step_samples[progress->last_loader] += to_samples(words[2]);
         break;
     default:
         break;
     }
     if (ends) {
-        end_iteration(progress, progress->next_number, false, progress->step_samples, ns, span);
-        progress->step_samples = 0;
+        /* The last batch is that of the update; earlier ones may be of a validation. */
+        end_iteration(progress, progress->next_number, false,
+                      progress->step_samples[progress->last_loader], ns, span);
+        memset(progress->step_samples, 0, sizeof progress->step_samples);
     }
     return ends;
 }

@@ -39,7 +39,7 @@ marey_status marey__tasks_run(const struct marey__tasks *tasks)
 {
     struct running running = {.tasks = tasks};
     pthread_mutex_init(&running.lock, NULL);
-    marey__work_together(work, &running, tasks->n_jobs, tasks->n);
+    marey__run_parallel(work, &running, tasks->n_jobs, tasks->n);
     pthread_mutex_destroy(&running.lock);
     return running.status != MAREY_OK ? marey__fail(running.status, "%s", running.error) : MAREY_OK;
 }

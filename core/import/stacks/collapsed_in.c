@@ -282,8 +282,8 @@ static marey_status lay_out(struct reading *r)
         r->paths.paths[i].calls = unit_ns > 1 ? r->paths.paths[i].total : 1;
     for (size_t i = 0; i < r->n_threads; i++) {
         const struct thread *thread = &r->threads[i];
-        marey__paths_lay(&r->paths, thread->root, &r->frames, r->processes[thread->process].process,
-                         thread->lane, unit_ns);
+        marey__paths_write_ranges(&r->paths, thread->root, &r->frames,
+                                  r->processes[thread->process].process, thread->lane, unit_ns);
     }
     put_notes(r, unit_ns);
     return marey__sink_status(r->import->sink);

@@ -97,8 +97,9 @@ uint32_t marey__paths_child(struct marey__paths *paths, uint32_t parent, uint32_
 /* After adding all paths: totals and order. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__paths_finish(struct marey__paths *paths);
 /* Lay out the used paths below `root` on a lane, from 0 on, `unit_ns` per unit. Failures stay in the sink. */
-void marey__paths_lay(const struct marey__paths *paths, uint32_t root, struct marey__frames *frames,
-                      marey__sink_process *process, uint32_t lane, uint64_t unit_ns);
+void marey__paths_write_ranges(const struct marey__paths *paths, uint32_t root,
+                               struct marey__frames *frames, marey__sink_process *process,
+                               uint32_t lane, uint64_t unit_ns);
 
 /* ---- collapsed_text.c: all texts are borrowed and need no NUL ---- */
 
@@ -181,7 +182,7 @@ struct marey__python_value {
         int64_t number; /* also of a bool; clamped to 64 bits */
         double real;
         const char *text; /* points into the bytes; unchecked UTF-8, without a NUL */
-        uint32_t *items;  /* numbers of values. They may refer to one another in a circle */
+        uint32_t *items;  /* numbers of values. They may refer to one another in a cycle */
     } as;
 };
 
@@ -224,19 +225,19 @@ bool marey__python_is(const struct marey__python_value *value, const char *text)
 enum { MAREY__PROFILE_DEPTH = 300 };
 
 #define MAREY__NO_EDGE UINT32_MAX
-#define MAREY__NO_CIRCLE UINT32_MAX
+#define MAREY__NO_CYCLE UINT32_MAX
 
 /* State of a function. */
 struct marey__function_state {
     uint32_t first_out, n_out; /* its calls of others, in `out`, the longest first */
-    uint32_t circle;           /* of functions that call one another; MAREY__NO_CIRCLE: none */
+    uint32_t cycle;            /* of functions that call one another; MAREY__NO_CYCLE: none */
     double root_calls, root_self_ns, root_total_ns; /* called from outside the profile */
     double root_share; /* of time in its callees; the shares of all functions add up to 1 */
     double below_ns;   /* time in its callees */
     bool is_expanded;
     double expanded_share; /* sum over its expanded paths */
     uint32_t n_paths, n_expanded;
-    uint32_t roomiest; /* path of a function in a circle with the most time left; 0: none */
+    uint32_t roomiest; /* path of a function in a cycle with the most time left; 0: none */
     /* Sums over all its paths, and how much of them is distributed. */
     double calls_weight, self_weight, calls_seen, self_seen;
     uint64_t calls_given, self_given;
@@ -245,8 +246,8 @@ struct marey__function_state {
 /* State of a call of one function by another. */
 struct marey__edge_state {
     double share;   /* of the callee's calls */
-    bool is_inner;  /* both are in the same circle */
-    double n_calls; /* for a caller in a circle: sum over its paths */
+    bool is_inner;  /* both are in the same cycle */
+    double n_calls; /* for a caller in a cycle: sum over its paths */
     uint64_t run;   /* in which it was last assigned to a path */
 };
 
@@ -255,11 +256,11 @@ struct marey__profile_step {
     uint32_t edge; /* from its caller; MAREY__NO_EDGE: outermost */
     uint32_t depth;
     double share;
-    double n_calls, total_ns; /* estimates, for functions in circles */
+    double n_calls, total_ns; /* estimates, for functions in cycles */
     double left_ns;           /* of total_ns, not yet assigned to callees */
     bool is_expanded;
     bool is_spare;     /* outermost although the file has no such call */
-    bool is_once_more; /* from a call already assigned to a path: around a circle */
+    bool is_once_more; /* from a call already assigned to a path: around a cycle */
 };
 
 struct marey__profile_making {
@@ -275,13 +276,13 @@ struct marey__profile_making {
         uint32_t path;
     } * heap; /* the heaviest first */
     size_t n_heap, heap_cap;
-    /* pstats_circles.c */
-    struct marey__profile_circle {
+    /* pstats_cycles.c */
+    struct marey__call_cycle {
         uint32_t n_edges;  /* calls by its functions */
         uint32_t n_new;    /* of these, not on any path so far */
         double entries_ns; /* total of all calls of its functions by others */
-    } * circles;
-    size_t n_circles;
+    } * cycles;
+    size_t n_cycles;
     uint64_t n_runs;
     uint32_t *todo; /* paths */
     size_t n_todo, todo_cap;
@@ -294,15 +295,15 @@ uint32_t marey__profile_path(struct marey__profile_making *m, uint32_t parent, u
 /* Queue the path to be followed if its function calls any. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__profile_candidate(struct marey__profile_making *m, uint32_t path);
 
-/* ---- pstats_circles.c ---- */
+/* ---- pstats_cycles.c ---- */
 
-/* Find circles of functions that call one another. Returns false on out of memory. */
-MAREY_WARN_UNUSED bool marey__circles_find(struct marey__profile_making *m);
-/* Follow the path into its function's circle. With `only_new`, use only calls that no path has. */
-MAREY_WARN_UNUSED bool marey__circle_enter(struct marey__profile_making *m, uint32_t path,
-                                           bool only_new);
-/* Assign calls in circles that fit nowhere to the least bad place. `*is_any`: whether there were any. */
-MAREY_WARN_UNUSED bool marey__circles_force(struct marey__profile_making *m, bool *is_any);
+/* Find cycles of functions that call one another. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__call_cycles_find(struct marey__profile_making *m);
+/* Follow the path into its function's cycle. With `only_new`, use only calls that no path has. */
+MAREY_WARN_UNUSED bool marey__call_cycle_enter(struct marey__profile_making *m, uint32_t path,
+                                               bool only_new);
+/* Assign calls in cycles that fit nowhere to the least bad place. `*is_any`: whether there were any. */
+MAREY_WARN_UNUSED bool marey__call_cycles_force(struct marey__profile_making *m, bool *is_any);
 
 /* ==== austin_in ==== */
 

@@ -1,6 +1,6 @@
 /*
  * The tree of stacks: an array, parents first, with a hash table from (parent, frame) to path. Finishing links children,
- * the heaviest first, so that laying them out needs no further memory or recursion.
+ * the heaviest first, so that writing them needs no further memory or recursion.
  */
 #include "import/stacks/internal.h"
 
@@ -115,44 +115,45 @@ bool marey__paths_finish(struct marey__paths *paths)
     return true;
 }
 
-struct laying {
+struct range_writer {
     const struct marey__paths *paths;
     struct marey__frames *frames;
     marey__sink_process *process;
     struct marey__sink_event event;
 };
 
-static void begin(struct laying *laying, const struct marey__stack_path *path)
+static void begin(struct range_writer *writer, const struct marey__stack_path *path)
 {
-    laying->event.kind = MAREY__SINK_BEGIN;
-    laying->event.site = marey__frames_site(laying->frames, laying->process, path->frame);
-    laying->event.repeat = path->calls != 0 ? path->calls : MAREY__SINK_NO_CALL;
-    marey__sink_put(laying->process, &laying->event);
+    writer->event.kind = MAREY__SINK_BEGIN;
+    writer->event.site = marey__frames_site(writer->frames, writer->process, path->frame);
+    writer->event.repeat = path->calls != 0 ? path->calls : MAREY__SINK_NO_CALL;
+    marey__sink_put(writer->process, &writer->event);
 }
 
-static void end(struct laying *laying, const struct marey__stack_path *path, uint64_t unit_ns)
+static void end(struct range_writer *writer, const struct marey__stack_path *path, uint64_t unit_ns)
 {
-    laying->event.ns += path->self * unit_ns;
-    laying->event.kind = MAREY__SINK_END;
-    laying->event.site = 0;
-    laying->event.repeat = 0;
-    marey__sink_put(laying->process, &laying->event);
+    writer->event.ns += path->self * unit_ns;
+    writer->event.kind = MAREY__SINK_END;
+    writer->event.site = 0;
+    writer->event.repeat = 0;
+    marey__sink_put(writer->process, &writer->event);
 }
 
-void marey__paths_lay(const struct marey__paths *paths, uint32_t root, struct marey__frames *frames,
-                      marey__sink_process *process, uint32_t lane, uint64_t unit_ns)
+void marey__paths_write_ranges(const struct marey__paths *paths, uint32_t root,
+                               struct marey__frames *frames, marey__sink_process *process,
+                               uint32_t lane, uint64_t unit_ns)
 {
-    struct laying laying = {paths, frames, process, {.lane = lane}};
+    struct range_writer writer = {paths, frames, process, {.lane = lane}};
     uint32_t at = paths->paths[root].first_child;
     while (at != 0) {
-        begin(&laying, &paths->paths[at]);
+        begin(&writer, &paths->paths[at]);
         if (paths->paths[at].first_child != 0) {
             at = paths->paths[at].first_child;
             continue;
         }
         /* Go up past all without a further sibling. */
         for (;;) {
-            end(&laying, &paths->paths[at], unit_ns);
+            end(&writer, &paths->paths[at], unit_ns);
             if (paths->paths[at].next != 0 || paths->paths[at].parent == root)
                 break;
             at = paths->paths[at].parent;

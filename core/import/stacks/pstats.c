@@ -285,7 +285,7 @@ static marey_status lay_out(struct reading *r)
         return marey__sink_status(r->import->sink);
     const uint32_t lane = marey__sink_thread(process, 0);
     marey__sink_name_lane(process, lane, name, strlen(name));
-    marey__paths_lay(&r->paths, 0, &r->frames, process, lane, 1);
+    marey__paths_write_ranges(&r->paths, 0, &r->frames, process, lane, 1);
     put_notes(r, process);
     return marey__sink_status(r->import->sink);
 }

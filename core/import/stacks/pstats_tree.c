@@ -8,7 +8,7 @@
  * The shares of all paths of a function add up to 1, so that calls and self times of each function match the file even
  * when paths are cut: beyond the limit on paths, only the first path of each function is followed. Without cuts, totals
  * match as well: a function's time from a caller is its self time there plus its share of its callees. Recursive functions
- * are handled in pstats_circles.c; their totals are approximate, and a note gives the largest difference.
+ * are handled in pstats_cycles.c; their totals are approximate, and a note gives the largest difference.
  *
  * Paths are followed in order of weight. In the end, calls and nanoseconds are distributed in proportion, as integers.
  */
@@ -47,8 +47,8 @@ static void find_roots(struct marey__profile_making *m)
         state->root_calls = is_root ? state->root_calls : 0;
         state->root_self_ns = is_root ? at_least_zero(state->root_self_ns) : 0;
         state->root_total_ns = is_root ? at_least_zero(state->root_total_ns) : 0;
-        if (state->circle != MAREY__NO_CIRCLE)
-            m->circles[state->circle].entries_ns += state->root_total_ns;
+        if (state->cycle != MAREY__NO_CYCLE)
+            m->cycles[state->cycle].entries_ns += state->root_total_ns;
     }
 }
 
@@ -189,8 +189,8 @@ static bool follow_all(struct marey__profile_making *m)
         if (m->paths->n >= m->profile->max_paths && state->is_expanded) {
             m->profile->n_folded++;
             m->profile->folded_ns += next.ns;
-        } else if (state->circle != MAREY__NO_CIRCLE
-                       ? !marey__circle_enter(m, next.path, m->steps[next.path].is_spare)
+        } else if (state->cycle != MAREY__NO_CYCLE
+                       ? !marey__call_cycle_enter(m, next.path, m->steps[next.path].is_spare)
                        : !expand(m, next.path)) {
             return false;
         }
@@ -219,11 +219,11 @@ static bool add_roots(struct marey__profile_making *m)
     return follow_all(m);
 }
 
-/* Assign calls that fit nowhere in a circle, until all are assigned. */
+/* Assign calls that fit nowhere in a cycle, until all are assigned. */
 static bool force_all(struct marey__profile_making *m)
 {
     for (bool is_any = true; is_any;)
-        if (!marey__circles_force(m, &is_any) || !follow_all(m))
+        if (!marey__call_cycles_force(m, &is_any) || !follow_all(m))
             return false;
     return true;
 }
@@ -266,9 +266,9 @@ static void weigh(const struct marey__profile_making *m, uint32_t path, double *
         return;
     }
     const struct marey__profiled_edge *edge = &m->profile->edges[step->edge];
-    const bool is_of_circle = m->functions[edge->caller].circle != MAREY__NO_CIRCLE;
-    const double share = is_of_circle ? step->n_calls / m->edges[step->edge].n_calls
-                                      : final_share(m, m->paths->paths[path].parent);
+    const bool is_in_cycle = m->functions[edge->caller].cycle != MAREY__NO_CYCLE;
+    const double share = is_in_cycle ? step->n_calls / m->edges[step->edge].n_calls
+                                     : final_share(m, m->paths->paths[path].parent);
     *calls = edge->n_calls * share;
     *self_ns = edge->self_ns * share;
 }
@@ -316,7 +316,7 @@ static bool make_tree(struct marey__profile_making *m)
     if (sums == NULL)
         return false;
     sort_edges(m);
-    bool done = marey__circles_find(m);
+    bool done = marey__call_cycles_find(m);
     if (done) {
         find_roots(m);
         find_shares(m, sums);
@@ -334,7 +334,7 @@ bool marey__profile_expand(struct marey__profile *profile, struct marey__paths *
     m.edges = marey__calloc(profile->n_edges + 1, sizeof *m.edges);
     m.out = marey__calloc(profile->n_edges + 1, sizeof *m.out);
     const bool done = m.functions != NULL && m.edges != NULL && m.out != NULL && make_tree(&m);
-    MAREY__FREE_ALL(m.functions, m.edges, m.out, m.steps, m.heap, m.circles, m.todo);
+    MAREY__FREE_ALL(m.functions, m.edges, m.out, m.steps, m.heap, m.cycles, m.todo);
     return done;
 }
 

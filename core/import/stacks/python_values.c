@@ -222,7 +222,7 @@ static bool memo_put(struct machine *m, uint64_t number)
     if (m->n == 0)
         return fail(m, "it remembers a value that is not there");
     if (number > m->n_memoized + MAX_MARKS) /* Python counts up; a gap would only waste memory */
-        return fail(m, "it numbers what it remembers with gaps");
+        return fail(m, "memo indices are not consecutive");
     if (!marey__grow(&m->memo, &m->memo_cap, number + 1, sizeof *m->memo))
         return false;
     memset(m->memo + before, 0, (m->memo_cap - before) * sizeof *m->memo);

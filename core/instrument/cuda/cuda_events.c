@@ -175,12 +175,12 @@ static bool make_events(const struct marey__driver *driver, struct span *span)
         return true;
     if (!marey__driver_enter(driver, span->ctx, &is_entered))
         return false;
-    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
+    const int mode = marey__driver_exchange_capture_mode(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     if (span->begin == NULL && driver->event_create(&span->begin, 0) != 0)
         span->begin = NULL;
     if (span->end == NULL && driver->event_create(&span->end, 0) != 0)
         span->end = NULL;
-    marey__driver_relax(driver, mode);
+    marey__driver_exchange_capture_mode(driver, mode);
     marey__driver_leave(driver, is_entered);
     return span->begin != NULL && span->end != NULL;
 }
@@ -328,9 +328,10 @@ size_t marey__gpu_collect(marey__gpu_result *fn, void *ctx)
     MAREY__HOLD(&gpu.lock);
     size_t n = 0;
     if (gpu.first != NONE) {
-        const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
+        const int mode =
+            marey__driver_exchange_capture_mode(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
         n = collect(driver, fn, ctx);
-        marey__driver_relax(driver, mode);
+        marey__driver_exchange_capture_mode(driver, mode);
     }
     return n;
 }

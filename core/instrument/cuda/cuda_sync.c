@@ -107,7 +107,7 @@ int marey_cuda_sync(void)
         return answer;
     sync_fn *const sync = get_sync();
     if (sync == NULL) {
-        marey__say("asked to wait for the GPU; %s", marey_cuda_state());
+        marey__say("cannot wait for the GPU: %s", marey_cuda_state());
         return 0;
     }
     const int error = sync();

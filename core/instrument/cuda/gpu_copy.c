@@ -289,9 +289,9 @@ marey_status marey__gpu_copy_begin(const struct marey__gpu_region *region, void 
     if (!marey__driver_enter(driver, ctx, &is_entered))
         return marey__fail(MAREY_EIO, "CUDA cannot switch to the context of a stream");
     /* Our allocations must not invalidate a graph capture of the program in another stream. */
-    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
+    const int mode = marey__driver_exchange_capture_mode(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     const marey_status st = begin_in(ctx, stream, region, out);
-    marey__driver_relax(driver, mode);
+    marey__driver_exchange_capture_mode(driver, mode);
     marey__driver_leave(driver, is_entered);
     return st;
 }
@@ -342,12 +342,12 @@ marey_status marey__gpu_copy_fetch(struct marey__gpu_copy *copy, void *out)
     if (!marey__driver_enter(driver, copy->place->ctx, &is_entered))
         return marey__fail(MAREY_EIO, "CUDA cannot switch to the context of a tensor");
     pthread_mutex_lock(&gpu.fetch_lock);
-    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
+    const int mode = marey__driver_exchange_capture_mode(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     int error = cu.stream_wait(copy->place->stream, copy->event, 0); /* also before it is freed */
     if (error == 0 && out != NULL)
         error = fetch_pieces(copy, out);
     cu.release(copy->clone, copy->place->stream);
-    marey__driver_relax(driver, mode);
+    marey__driver_exchange_capture_mode(driver, mode);
     pthread_mutex_unlock(&gpu.fetch_lock);
     st = error == 0 ? MAREY_OK : refused("copy a tensor to the host", error);
     marey__driver_leave(driver, is_entered);

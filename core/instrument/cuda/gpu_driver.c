@@ -98,7 +98,7 @@ void marey__driver_leave(const struct marey__driver *driver, bool is_entered)
         driver->ctx_pop(&ctx);
 }
 
-int marey__driver_relax(const struct marey__driver *driver, int mode)
+int marey__driver_exchange_capture_mode(const struct marey__driver *driver, int mode)
 {
     return driver->exchange_capture_mode(&mode) == 0 ? mode : MAREY__CUDA_CAPTURE_MODE_RELAXED;
 }
@@ -112,9 +112,9 @@ int marey__driver_sync(void *ctx)
     /* Get the driver before the symbol: another thread may load the library in between. */
     if (driver == NULL || sync == NULL || !marey__driver_enter(driver, ctx, &is_entered))
         return MAREY__CUDA_INVALID_CONTEXT;
-    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
+    const int mode = marey__driver_exchange_capture_mode(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     const int error = sync();
-    marey__driver_relax(driver, mode);
+    marey__driver_exchange_capture_mode(driver, mode);
     marey__driver_leave(driver, is_entered);
     return error;
 }

@@ -127,7 +127,7 @@ int marey__driver_context(const struct marey__driver *driver, void *stream, void
 bool marey__driver_enter(const struct marey__driver *driver, void *ctx, bool *is_entered);
 void marey__driver_leave(const struct marey__driver *driver, bool is_entered);
 /* Sets this thread's capture mode and returns the old one: some calls would otherwise invalidate another stream's capture. */
-int marey__driver_relax(const struct marey__driver *driver, int mode);
+int marey__driver_exchange_capture_mode(const struct marey__driver *driver, int mode);
 /* Waits for the work of `ctx`, on any thread, also during a graph capture. Returns 0 or CUDA's error. */
 int marey__driver_sync(void *ctx);
 

@@ -8,7 +8,7 @@
  *   dump.c          the API: adding, flushing, counting      dump_switch.c   on and off, options, fork, exit
  *   dump_memory.c   the memory budget of copies              dump_measure.c  statistics and digests of a value
  *   dump_flight.c   the last steps, kept until a trigger
- *   dump_gpu.c      copies out of GPU memory                 dump_sides.c    a value in separate files
+ *   dump_gpu.c      copies out of GPU memory                 dump_value_file.c  a value in separate files
  *
  * Input: tensors as pointers with layout. Output: files (docs/formats/dump.md). Does not know torch or NumPy, nor the
  * reader of dumps (tensor/dumpfile). marey__dump.lock guards the state, the current step and the queue. A step that was
@@ -97,7 +97,7 @@ void marey__dump_memory_keep(size_t limit);
 void marey__dump_memory_before_fork(void);
 void marey__dump_memory_after_fork(void);
 
-/* ---- dump_sides.c ---- */
+/* ---- dump_value_file.c ---- */
 
 /* Implemented by libmarey-tools; documented in <marey/image.h>. */
 struct marey__dump_images {
@@ -300,9 +300,9 @@ MAREY_WARN_UNUSED marey_status marey__dump_flight_publish(const char *reason);
 void marey__dump_flight_clear(void);
 void marey__dump_flight_after_fork(void);
 
-/* ---- dump_sides.c: files of one value ---- */
+/* ---- dump_value_file.c: files of one value ---- */
 
-struct marey__dump_side {
+struct marey__dump_value_target {
     const struct marey__held_file *folder; /* lent */
     const char *prefix;                    /* of file names */
     const struct marey__buf *name,
@@ -311,8 +311,9 @@ struct marey__dump_side {
     bool has_meta; /* with the metadata file beside .bin and .png */
 };
 /* Writes the item's data in the requested form; on failure it is missing. */
-void marey__dump_side_write(struct marey__dump_item *item, const struct marey__dump_place *place,
-                            const struct marey__dump_side *where, struct marey__dump_result *result);
+void marey__dump_value_write(struct marey__dump_item *item, const struct marey__dump_place *place,
+                             const struct marey__dump_value_target *where,
+                             struct marey__dump_result *result);
 
 /* ---- dump.c, dump_queue.c, dump_switch.c: the state ---- */
 

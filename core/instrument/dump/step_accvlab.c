@@ -149,16 +149,16 @@ static void write_file(struct writer *w, struct marey__dump_item *item)
     struct marey__buf dotted MAREY__FINALLY(marey__buf_fini) = {0};
     marey__dump_item_name(w->step, item, false, &path);
     marey__dump_item_name(w->step, item, true, &dotted);
-    const struct marey__dump_side side = {.folder = &w->folder,
-                                          .prefix = tree_prefixes[item->tree],
-                                          .name = &dotted,
-                                          .path = &path,
-                                          .step = w->step->number,
-                                          .has_meta = true};
+    const struct marey__dump_value_target target = {.folder = &w->folder,
+                                                    .prefix = tree_prefixes[item->tree],
+                                                    .name = &dotted,
+                                                    .path = &path,
+                                                    .step = w->step->number,
+                                                    .has_meta = true};
     if (path.failed || dotted.failed)
         item->missing = "memory";
     else
-        marey__dump_side_write(item, w->place, &side, w->result);
+        marey__dump_value_write(item, w->place, &target, w->result);
 }
 
 static void count(struct writer *w, struct marey__dump_item *item)

@@ -281,7 +281,7 @@ static void put_files(struct writer *w, struct marey__dump_item *item)
     const bool is_open =
         marey__held_set(&folder, marey__open_at(marey__held_fd(&w->folder), w->name.data,
                                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0));
-    const struct marey__dump_side side = {
+    const struct marey__dump_value_target target = {
         .folder = &folder, .prefix = "", .name = &path, .path = &path, .step = w->step->number};
     if (path.failed || !is_open) {
         item->missing = path.failed ? "memory" : "disk";
@@ -289,7 +289,7 @@ static void put_files(struct writer *w, struct marey__dump_item *item)
         marey__dump_report(w->result, "cannot make the folder %s/%s: %s", w->place->dir,
                            w->name.data, strerror(errno));
     } else {
-        marey__dump_side_write(item, w->place, &side, w->result);
+        marey__dump_value_write(item, w->place, &target, w->result);
     }
 }
 

@@ -180,7 +180,7 @@ MAREY_PRIVATE_API size_t marey__visible_choose(const char *text, const struct ma
  * Whether numbers (or no `text`) may mean other GPUs than NVML's: CUDA puts the fastest first unless `order` is PCI_BUS_ID.
  */
 MAREY_PRIVATE_API bool marey__visible_is_ambiguous(const char *text, const char *order,
-                                                  const struct marey__node_gpu *gpus, size_t n_gpus);
+                                                   const struct marey__node_gpu *gpus, size_t n_gpus);
 /* Appends comma-separated UUIDs of devices. */
 MAREY_PRIVATE_API void marey__visible_put(struct marey__buf *out, const struct marey__node_gpu *gpus,
                                           const struct marey__visible_device *devices, size_t n);
@@ -403,7 +403,7 @@ struct marey__energy_session {
     bool should_end; /* set before the bell rings */
     bool is_opening; /* NVML is being opened, which takes longer than a reading. Relaxed */
     bool is_stuck;   /* a fork has waited for it in vain; the forking thread holds energy.lock */
-    pthread_mutex_t calls; /* held by the thread during foreign code; a fork waits for it */
+    pthread_mutex_t calls;      /* held by the thread during foreign code; a fork waits for it */
     pthread_mutex_t write_lock; /* held while writing into the recording */
     /* The rest is used only by the thread. */
     struct marey__energy_lock lock;

@@ -101,7 +101,7 @@ size_t marey__visible_choose(const char *text, const struct marey__node_gpu *gpu
 }
 
 bool marey__visible_is_ambiguous(const char *text, const char *order,
-                                const struct marey__node_gpu *gpus, size_t n_gpus)
+                                 const struct marey__node_gpu *gpus, size_t n_gpus)
 {
     if (order != NULL && strcmp(order, "PCI_BUS_ID") == 0)
         return false;

@@ -167,9 +167,9 @@ static bool make_idle_call(int why, const struct marey__cupti *cupti)
     own.why = why;
     own.cupti = cupti;
     call_idle(&n_devices);
-    const bool is_told = own.why == OTHERS;
+    const bool is_reported = own.why == OTHERS;
     own.why = OTHERS;
-    return is_told;
+    return is_reported;
 }
 
 void marey__gpu_calls_set_own(bool is_own)
@@ -277,7 +277,7 @@ void marey__gpu_call(void *ctx, int domain, uint32_t number, const struct marey_
     const marey_id site = calls[domain][number].site;
     if (MAREY_UNLIKELY(__atomic_load_n(&marey__gpu.awaits_context, __ATOMIC_ACQUIRE)) &&
         call->site == 0 && (call->context != NULL || calls[domain][number].what == LAUNCH))
-        marey__gpu_session_meet_context(call->context);
+        marey__gpu_session_enable_context(call->context);
     if (site == 0 || is_inside_runtime(domain, call->site == 0))
         return;
     if (call->site == 0) {

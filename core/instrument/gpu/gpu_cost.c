@@ -58,7 +58,7 @@ static void bench_close(struct bench *b)
         b->destroy(b->stream);
     }
     if (b->is_relaxed)
-        marey__driver_relax(b->driver, b->mode);
+        marey__driver_exchange_capture_mode(b->driver, b->mode);
     marey__driver_leave(b->driver, b->is_entered);
     marey__free(b->other_data);
 }
@@ -78,7 +78,7 @@ static bool bench_open(struct bench *b, void *context)
     if (create == NULL || allocate == NULL || b->set == NULL || b->sync == NULL || b->free == NULL ||
         b->destroy == NULL || !marey__driver_enter(b->driver, context, &b->is_entered))
         return false;
-    b->mode = marey__driver_relax(b->driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
+    b->mode = marey__driver_exchange_capture_mode(b->driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     b->is_relaxed = true;
     b->other_data = marey__calloc(1, OTHER_DATA);
     if (b->other_data != NULL && create(&b->stream, NON_BLOCKING) == 0 &&

@@ -118,7 +118,7 @@ static void release_context(const struct found_context *found)
 /* Held while records are enabled: first calls of other threads wait for that. */
 static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void marey__gpu_session_meet_context(void *context)
+void marey__gpu_session_enable_context(void *context)
 {
     MAREY__HOLD(&first_lock);
     if (__atomic_load_n(&gpu->awaits_context, __ATOMIC_RELAXED)) {

@@ -263,7 +263,7 @@ void marey__gpu_keep(void);
 /* Records that a window begins or ends, if tracing uses windows and that is not recorded yet. */
 void marey__gpu_put_traced(bool is_traced);
 /* Before the first call in a context: enables records, which an injected session postpones until now. */
-void marey__gpu_session_meet_context(void *context);
+void marey__gpu_session_enable_context(void *context);
 /* In a forked child. */
 void marey__gpu_session_forget(void);
 /* Call once CUDA is loaded, so that its handlers come after ours: at exit, collect CUPTI's records. */

@@ -99,7 +99,7 @@ uint64_t marey__memory_interval(void);
 void marey__memory_adapt(uint64_t elapsed_ns);
 void marey__memory_counts_get(struct marey__memory_counts *out);
 /* Marks allocations of this thread as marey's own from now on. */
-void marey__memory_not_mine(void);
+void marey__memory_exclude_thread(void);
 void marey__memory_sample_after_fork(void);
 
 /* ---- memory_cost.c ---- */

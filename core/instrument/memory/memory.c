@@ -32,7 +32,7 @@ void *marey__memory_map(size_t bytes)
 static void *open_main(void *arg)
 {
     (void)arg;
-    marey__memory_not_mine();
+    marey__memory_exclude_thread();
     marey__record_open_pending();
     return NULL;
 }
@@ -112,7 +112,7 @@ static void visit(void)
     if (!__atomic_load_n(&memory.is_wanted, __ATOMIC_RELAXED) ||
         pthread_mutex_trylock(&memory.lock) != 0)
         return;
-    marey__memory_not_mine();
+    marey__memory_exclude_thread();
     work(false);
     pthread_mutex_unlock(&memory.lock);
 }

@@ -26,7 +26,7 @@ static bool is_opening; /* a thread is opening the recording; relaxed */
 
 static struct marey__record *const record = &marey__record;
 
-void marey__memory_not_mine(void)
+void marey__memory_exclude_thread(void)
 {
     is_ours = true;
 }

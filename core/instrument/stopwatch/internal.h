@@ -46,9 +46,9 @@ enum marey__stopwatch_mode {
     MAREY__STOPWATCH_EVENTS = 1u << 4,    /* the GPU records the time */
     MAREY__STOPWATCH_USAGE = 1u << 5,     /* usage is measured too */
     MAREY__STOPWATCH_STALE = 1u << 6,     /* from before a reset: the owner resets it */
-    MAREY__STOPWATCH_TAKEN = 1u << 7,     /* another thread stopped it; still in its thread's chain */
-    MAREY__STOPWATCH_OVERLAPS = 1u << 8,  /* it started inside one that stopped before it */
-    MAREY__STOPWATCH_ABSENT = 1u << 9,    /* the cell for ids without one */
+    MAREY__STOPWATCH_TAKEN = 1u << 7, /* another thread stopped it; still in its thread's chain */
+    MAREY__STOPWATCH_OVERLAPS = 1u << 8, /* it started inside one that stopped before it */
+    MAREY__STOPWATCH_ABSENT = 1u << 9,   /* the cell for ids without one */
     /* Bits that end with the running measurement. */
     MAREY__STOPWATCH_OF_ONE_RUN = MAREY__STOPWATCH_STRADDLES | MAREY__STOPWATCH_OVERLAPS,
 };

@@ -45,8 +45,9 @@ static void link_cell(struct marey__stopwatch_self *self, struct marey__stopwatc
 /* The start of its nested part: its start, unless it overlapped another one before. */
 static uint64_t inner_from(const struct marey__stopwatch_cell *cell)
 {
-    return marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_OVERLAPS ? cell->inner_from
-                                                                  : marey__stopwatch_start_of(cell);
+    return marey__stopwatch_mode_of(cell) & MAREY__STOPWATCH_OVERLAPS
+               ? cell->inner_from
+               : marey__stopwatch_start_of(cell);
 }
 
 /* Removes one that is not the innermost. Nested ones that keep running belong to the one around it from `now`. */

@@ -90,7 +90,8 @@ static void thread_exits(void *arg)
     thread_destroy(arg, retire);
     marey__stopwatch_unlock();
     marey__free(self->cells);
-    *self = (struct marey__stopwatch_self){0}; /* what other destructors measure is a new thread's */
+    *self = (struct marey__stopwatch_self){
+        0}; /* later measurements by other destructors belong to a new thread */
 }
 
 static void make_exit_key(void)

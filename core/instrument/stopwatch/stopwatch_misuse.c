@@ -16,13 +16,15 @@ static const struct {
          "stopwatch: '%s' still runs at the end of an iteration; its time will count for the "
          "iteration in which it stops"},
     [MAREY__STOPWATCH_THREAD_ENDED] = {"still ran when its thread ended",
-                                   "stopwatch: '%s' still ran when its thread ended"},
-    [MAREY__STOPWATCH_ONCE_TWICE] = {"started twice as a one-time measurement",
-                                 "stopwatch: the one-time measurement '%s' was started before; the "
-                                 "second start is ignored: give it a different name"},
-    [MAREY__STOPWATCH_ONCE_NOT_STARTED] = {"stopped without a start as a one-time measurement",
-                                       "stopwatch: the one-time measurement '%s' is not running; "
-                                       "the stop is ignored: start it first"},
+                                       "stopwatch: '%s' still ran when its thread ended"},
+    [MAREY__STOPWATCH_ONCE_TWICE] =
+        {"started twice as a one-time measurement",
+         "stopwatch: the one-time measurement '%s' was started before; the "
+         "second start is ignored: give it a different name"},
+    [MAREY__STOPWATCH_ONCE_NOT_STARTED] =
+        {"stopped without a start as a one-time measurement",
+         "stopwatch: the one-time measurement '%s' is not running; "
+         "the stop is ignored: start it first"},
 };
 
 const char *marey__stopwatch_misuse_text(enum marey__stopwatch_misuse what)

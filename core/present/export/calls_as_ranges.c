@@ -7,7 +7,7 @@
 #include "import/stacks/internal.h"
 #include "present/export/internal.h"
 
-struct laying {
+struct range_writer {
     struct marey__calls calls;
     marey_recording *const *recordings;
     size_t n_recordings;
@@ -40,12 +40,12 @@ marey_status marey__make_recording(const char *source, const char *name,
 
 /* ---- frames and paths ---- */
 
-static uint32_t find_frame(struct laying *l, const struct marey__call_node *node)
+static uint32_t find_frame(struct range_writer *w, const struct marey__call_node *node)
 {
-    const struct marey__calls *const calls = &l->calls;
+    const struct marey__calls *const calls = &w->calls;
     const struct marey__call_function *const function = &calls->functions[node->function];
     uint32_t *const known =
-        &l->frame_of[node->signature != 0 ? calls->n_functions + node->signature : node->function];
+        &w->frame_of[node->signature != 0 ? calls->n_functions + node->signature : node->function];
     struct marey__buf label MAREY__FINALLY(marey__buf_fini) = {0};
     if (*known != 0)
         return *known - 1;
@@ -56,66 +56,66 @@ static uint32_t find_frame(struct laying *l, const struct marey__call_node *node
                                             .file_len = strlen(function->file),
                                             .line = function->line};
     const uint32_t number =
-        label.failed ? MAREY__NO_FRAME : marey__frames_of_function(&l->frames, &frame);
+        label.failed ? MAREY__NO_FRAME : marey__frames_of_function(&w->frames, &frame);
     *known = number != MAREY__NO_FRAME ? number + 1 : 0;
     return number;
 }
 
 /* The root path of a thread's calls, which is not laid out: its number is not a frame's. */
-static uint32_t find_root(struct laying *l, uint32_t thread)
+static uint32_t find_root(struct range_writer *w, uint32_t thread)
 {
-    if (l->roots[thread] == 0)
-        l->roots[thread] = marey__paths_child(&l->paths, 0, UINT32_MAX - 1 - thread);
-    return l->roots[thread];
+    if (w->roots[thread] == 0)
+        w->roots[thread] = marey__paths_child(&w->paths, 0, UINT32_MAX - 1 - thread);
+    return w->roots[thread];
 }
 
 /* Top-level code is always shown with its line, because all of it is called <module>. */
-static void name_lines(struct laying *l)
+static void name_lines(struct range_writer *w)
 {
-    for (size_t i = 0; l->calls.from_samples && i < l->calls.n_functions; i++)
-        if (l->frame_of[i] != 0 && strcmp(l->calls.functions[i].name, "<module>") == 0)
-            l->frames.is_ambiguous[l->frames.frames[l->frame_of[i] - 1].name_number] = true;
+    for (size_t i = 0; w->calls.from_samples && i < w->calls.n_functions; i++)
+        if (w->frame_of[i] != 0 && strcmp(w->calls.functions[i].name, "<module>") == 0)
+            w->frames.is_ambiguous[w->frames.frames[w->frame_of[i] - 1].name_number] = true;
 }
 
-static bool make_paths(struct laying *l)
+static bool make_paths(struct range_writer *w)
 {
-    for (size_t i = 1; i < l->calls.n_nodes; i++) {
-        const struct marey__call_node *const node = &l->calls.nodes[i];
-        const uint32_t frame = find_frame(l, node), around = node->parent != 0
-                                                                 ? l->path_of[node->parent]
-                                                                 : find_root(l, node->thread);
+    for (size_t i = 1; i < w->calls.n_nodes; i++) {
+        const struct marey__call_node *const node = &w->calls.nodes[i];
+        const uint32_t frame = find_frame(w, node), around = node->parent != 0
+                                                                 ? w->path_of[node->parent]
+                                                                 : find_root(w, node->thread);
         if (frame == MAREY__NO_FRAME || around == 0)
             return false;
-        l->path_of[i] = marey__paths_child(&l->paths, around, frame);
-        if (l->path_of[i] == 0)
+        w->path_of[i] = marey__paths_child(&w->paths, around, frame);
+        if (w->path_of[i] == 0)
             return false;
-        l->paths.paths[l->path_of[i]].self += node->self_ns;
-        l->paths.paths[l->path_of[i]].calls += node->calls;
+        w->paths.paths[w->path_of[i]].self += node->self_ns;
+        w->paths.paths[w->path_of[i]].calls += node->calls;
     }
-    if (!marey__paths_finish(&l->paths) || !marey__frames_name(&l->frames))
+    if (!marey__paths_finish(&w->paths) || !marey__frames_name(&w->frames))
         return false;
-    name_lines(l);
+    name_lines(w);
     return true;
 }
 
 /* ---- processes ---- */
 
-static const struct marey_process *find_process(const struct laying *l,
+static const struct marey_process *find_process(const struct range_writer *w,
                                                 const struct marey__call_thread *thread)
 {
-    for (size_t r = 0; r < l->n_recordings; r++)
-        for (size_t i = 0; i < marey_recording_n_processes(l->recordings[r]); i++) {
-            const struct marey_process *const process = marey_recording_process(l->recordings[r], i);
+    for (size_t r = 0; r < w->n_recordings; r++)
+        for (size_t i = 0; i < marey_recording_n_processes(w->recordings[r]); i++) {
+            const struct marey_process *const process = marey_recording_process(w->recordings[r], i);
             if (process->pid == thread->pid && process->rank == thread->rank)
                 return process;
         }
     return NULL;
 }
 
-static marey_status lay_thread(struct laying *l, marey__sink *sink, uint32_t number)
+static marey_status write_thread(struct range_writer *w, marey__sink *sink, uint32_t number)
 {
-    const struct marey__call_thread *const thread = &l->calls.threads[number];
-    const struct marey_process *const from = find_process(l, thread);
+    const struct marey__call_thread *const thread = &w->calls.threads[number];
+    const struct marey_process *const from = find_process(w, thread);
     const uint64_t key = (uint64_t)(uint32_t)thread->pid << 32 | (uint32_t)(thread->rank + 1);
     marey__sink_process *const process = marey__sink_process_get(sink, key);
     MAREY__TRY_MEMORY(process != NULL);
@@ -128,22 +128,22 @@ static marey_status lay_thread(struct laying *l, marey__sink *sink, uint32_t num
     const uint32_t lane = marey__sink_thread(process, thread->tid);
     if (thread->name[0] != '\0')
         marey__sink_name_lane(process, lane, thread->name, strlen(thread->name));
-    marey__paths_lay(&l->paths, l->roots[number], &l->frames, process, lane, 1);
+    marey__paths_write_ranges(&w->paths, w->roots[number], &w->frames, process, lane, 1);
     return marey__sink_status(sink);
 }
 
-static marey_status lay_calls(void *ctx, marey__sink *sink)
+static marey_status write_calls(void *ctx, marey__sink *sink)
 {
-    struct laying *const l = ctx;
-    const size_t n = l->calls.n_functions + l->calls.n_signatures;
-    l->frame_of = marey__calloc(n, sizeof *l->frame_of);
-    l->path_of = marey__calloc(l->calls.n_nodes, sizeof *l->path_of);
-    l->roots = marey__calloc(l->calls.n_threads + 1, sizeof *l->roots);
-    MAREY__TRY_MEMORY(l->frame_of != NULL && l->path_of != NULL && l->roots != NULL &&
-                      marey__paths_init(&l->paths) && make_paths(l));
-    for (uint32_t i = 0; i < l->calls.n_threads; i++)
-        if (l->roots[i] != 0)
-            MAREY_TRY(lay_thread(l, sink, i));
+    struct range_writer *const w = ctx;
+    const size_t n = w->calls.n_functions + w->calls.n_signatures;
+    w->frame_of = marey__calloc(n, sizeof *w->frame_of);
+    w->path_of = marey__calloc(w->calls.n_nodes, sizeof *w->path_of);
+    w->roots = marey__calloc(w->calls.n_threads + 1, sizeof *w->roots);
+    MAREY__TRY_MEMORY(w->frame_of != NULL && w->path_of != NULL && w->roots != NULL &&
+                      marey__paths_init(&w->paths) && make_paths(w));
+    for (uint32_t i = 0; i < w->calls.n_threads; i++)
+        if (w->roots[i] != 0)
+            MAREY_TRY(write_thread(w, sink, i));
     return MAREY_OK;
 }
 
@@ -171,20 +171,20 @@ marey_status marey__calls_wanted(struct marey__calls *calls, marey_recording *co
 marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n,
                                     const struct marey_export_options *options, marey_recording **out)
 {
-    struct laying l = {.recordings = recordings, .n_recordings = n};
-    MAREY_TRY(marey__calls_wanted(&l.calls, recordings, n, options, false));
+    struct range_writer w = {.recordings = recordings, .n_recordings = n};
+    MAREY_TRY(marey__calls_wanted(&w.calls, recordings, n, options, false));
     if (options->startup_ns != NULL)
-        *options->startup_ns += l.calls.startup_ns;
+        *options->startup_ns += w.calls.startup_ns;
     if (options->idle_ns != NULL)
-        *options->idle_ns += l.calls.idle_ns;
-    marey__frames_init(&l.frames);
-    l.frames.names_lines = true;
+        *options->idle_ns += w.calls.idle_ns;
+    marey__frames_init(&w.frames);
+    w.frames.names_lines = true;
     const marey_status status =
-        marey__make_recording("calls", marey_recording_name(recordings[0]), lay_calls, &l, out);
-    MAREY__FREE_ALL(l.frame_of, l.path_of, l.roots);
-    marey__paths_fini(&l.paths);
-    marey__frames_fini(&l.frames);
-    marey__calls_fini(&l.calls);
+        marey__make_recording("calls", marey_recording_name(recordings[0]), write_calls, &w, out);
+    MAREY__FREE_ALL(w.frame_of, w.path_of, w.roots);
+    marey__paths_fini(&w.paths);
+    marey__frames_fini(&w.frames);
+    marey__calls_fini(&w.calls);
     return status;
 }
 

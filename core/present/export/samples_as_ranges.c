@@ -20,7 +20,7 @@ struct thread {
     size_t depth, open_cap;
 };
 
-struct laying {
+struct range_writer {
     struct marey__samples_set *set;
     const struct marey__samples_filter *filter;
     marey__sink *sink;
@@ -36,10 +36,10 @@ struct laying {
 
 /* ---- names ---- */
 
-static bool make_frame(struct laying *l, uint32_t function)
+static bool make_frame(struct range_writer *w, uint32_t function)
 {
     const struct marey_samples_function *const f =
-        marey_samples_get_function(l->set->samples, function);
+        marey_samples_get_function(w->set->samples, function);
     const char *const name = function != 0 ? f->name : "(no Python frames)";
     const char *const file = f->file[0] != '\0' ? f->file : f->module;
     const struct marey__text_frame frame = {.name = name,
@@ -47,17 +47,17 @@ static bool make_frame(struct laying *l, uint32_t function)
                                             .file = file,
                                             .file_len = strlen(file),
                                             .line = f->first_line};
-    l->frame_of[function] = marey__frames_of_function(&l->frames, &frame);
-    return l->frame_of[function] != MAREY__NO_FRAME;
+    w->frame_of[function] = marey__frames_of_function(&w->frames, &frame);
+    return w->frame_of[function] != MAREY__NO_FRAME;
 }
 
-static bool make_frames(struct laying *l)
+static bool make_frames(struct range_writer *w)
 {
-    const uint32_t n = marey_samples_n_functions(l->set->samples);
+    const uint32_t n = marey_samples_n_functions(w->set->samples);
     bool done = true;
     for (uint32_t i = 0; done && i <= n; i++)
-        done = make_frame(l, i);
-    return done && marey__frames_name(&l->frames);
+        done = make_frame(w, i);
+    return done && marey__frames_name(&w->frames);
 }
 
 /* ---- threads ---- */
@@ -65,34 +65,35 @@ static bool make_frames(struct laying *l)
 /* Thread ids end below 2^22. */
 enum { INTERPRETER_TIDS = 1 << 23, BESIDE_TIDS = 1 << 30 };
 
-static int64_t tid_of(const struct laying *l, uint32_t number, const struct marey_samples_thread *t)
+static int64_t tid_of(const struct range_writer *w, uint32_t number,
+                      const struct marey_samples_thread *t)
 {
     const int64_t tid = t->tid > 0 ? t->tid : (int64_t)number;
     const int64_t interpreter = (int64_t)(t->interpreter % 64) * INTERPRETER_TIDS;
-    return tid + interpreter + (l->is_beside ? BESIDE_TIDS : 0);
+    return tid + interpreter + (w->is_beside ? BESIDE_TIDS : 0);
 }
 
-static void name_lane(const struct laying *l, const struct thread *thread,
+static void name_lane(const struct range_writer *w, const struct thread *thread,
                       const struct marey_samples_thread *t)
 {
     struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&name, t->name[0] != '\0' ? t->name : "thread");
     if (t->interpreter != 0)
         marey__buf_printf(&name, " in interpreter %llu", (unsigned long long)t->interpreter);
-    if (l->is_beside)
+    if (w->is_beside)
         marey__buf_puts(&name, ": samples");
     if (!name.failed)
         marey__sink_name_lane(thread->process, thread->lane, name.data, name.len);
 }
 
-static bool meet_thread(struct laying *l, uint32_t number, struct thread *thread)
+static bool meet_thread(struct range_writer *w, uint32_t number, struct thread *thread)
 {
-    const marey_samples *const samples = l->set->samples;
+    const marey_samples *const samples = w->set->samples;
     const struct marey_samples_thread *const t = marey_samples_get_thread(samples, number);
     const struct marey_samples_process *const p = marey_samples_get_process(samples, t->process);
     const struct marey__samples_source *const source =
-        &l->set->sources[l->set->targets[t->process].source];
-    thread->process = marey__sink_process_get(l->sink, t->process);
+        &w->set->sources[w->set->targets[t->process].source];
+    thread->process = marey__sink_process_get(w->sink, t->process);
     if (thread->process == NULL)
         return false;
     const struct marey__sink_identity identity = {.pid = p->pid,
@@ -104,8 +105,8 @@ static bool meet_thread(struct laying *l, uint32_t number, struct thread *thread
     marey__sink_identify(thread->process, &identity);
     thread->process->to_unix_ns =
         marey_recording_process(source->recording, source->log)->mono_to_unix_ns;
-    thread->lane = marey__sink_thread(thread->process, tid_of(l, number, t));
-    name_lane(l, thread, t);
+    thread->lane = marey__sink_thread(thread->process, tid_of(w, number, t));
+    name_lane(w, thread, t);
     return true;
 }
 
@@ -115,14 +116,14 @@ static bool meet_thread(struct laying *l, uint32_t number, struct thread *thread
 enum { LONGEST_GAP = 10 };
 
 /* End ranges from `depth` on. Of slices with equal times the outer one must come first. */
-static void close_from(struct laying *l, struct thread *thread, size_t depth, uint64_t end_ns)
+static void close_from(struct range_writer *w, struct thread *thread, size_t depth, uint64_t end_ns)
 {
     for (size_t i = depth; i < thread->depth; i++) {
         const struct open *const open = &thread->open[i];
         const struct marey__sink_event event = {
             .kind = MAREY__SINK_SLICE,
             .lane = thread->lane,
-            .site = marey__frames_site(&l->frames, thread->process, l->frame_of[open->function]),
+            .site = marey__frames_site(&w->frames, thread->process, w->frame_of[open->function]),
             .ns = open->begin_ns,
             .duration_ns = end_ns - open->begin_ns,
             .repeat = open->n_samples,
@@ -133,53 +134,53 @@ static void close_from(struct laying *l, struct thread *thread, size_t depth, ui
 }
 
 /* The functions of a stack, outermost first; only 0 if there are none. Returns how many; 0 on out of memory. */
-static size_t unroll(struct laying *l, uint32_t stack)
+static size_t unroll(struct range_writer *w, uint32_t stack)
 {
-    const marey_samples *const samples = l->set->samples;
+    const marey_samples *const samples = w->set->samples;
     const size_t n = MAREY__MAX(marey_samples_get_stack(samples, stack).depth, 1U);
-    if (!marey__grow(&l->functions, &l->functions_cap, n, sizeof *l->functions))
+    if (!marey__grow(&w->functions, &w->functions_cap, n, sizeof *w->functions))
         return 0;
-    l->functions[0] = 0;
+    w->functions[0] = 0;
     size_t i = n;
     while (stack != 0 && i > 0) {
         const struct marey_samples_stack frame = marey_samples_get_stack(samples, stack);
-        l->functions[--i] = marey_samples_get_location(samples, frame.location).function;
+        w->functions[--i] = marey_samples_get_location(samples, frame.location).function;
         stack = frame.parent;
     }
     return n;
 }
 
-static bool change_to(struct laying *l, struct thread *thread, uint32_t stack, uint64_t begin_ns)
+static bool change_to(struct range_writer *w, struct thread *thread, uint32_t stack, uint64_t begin_ns)
 {
-    const size_t n = unroll(l, stack);
+    const size_t n = unroll(w, stack);
     size_t same = 0;
     if (n == 0 || !marey__grow(&thread->open, &thread->open_cap, n, sizeof *thread->open))
         return false;
-    while (same < n && same < thread->depth && thread->open[same].function == l->functions[same])
+    while (same < n && same < thread->depth && thread->open[same].function == w->functions[same])
         same++;
-    close_from(l, thread, same, begin_ns);
+    close_from(w, thread, same, begin_ns);
     for (size_t i = same; i < n; i++)
-        thread->open[i] = (struct open){l->functions[i], begin_ns, 0};
+        thread->open[i] = (struct open){w->functions[i], begin_ns, 0};
     thread->depth = n;
     thread->stack = stack;
     return true;
 }
 
-static marey_status lay_sample(struct laying *l, const struct marey_samples_round *round,
-                               const struct marey_samples_seen *seen)
+static marey_status write_sample(struct range_writer *w, const struct marey_samples_round *round,
+                                 const struct marey_samples_seen *seen)
 {
-    struct thread *const thread = &l->threads[seen->thread];
-    if (thread->process == NULL && !meet_thread(l, seen->thread, thread))
+    struct thread *const thread = &w->threads[seen->thread];
+    if (thread->process == NULL && !meet_thread(w, seen->thread, thread))
         return marey__no_memory();
-    const uint64_t number = l->rounds[round->process],
+    const uint64_t number = w->rounds[round->process],
                    from = round->at_ns - MAREY__MIN(round->weight_ns, round->at_ns);
     const bool goes_on = thread->round + 1 == number &&
                          round->at_ns < thread->end_ns + LONGEST_GAP * round->weight_ns;
     if (!goes_on)
-        close_from(l, thread, 0, thread->end_ns);
+        close_from(w, thread, 0, thread->end_ns);
     const uint64_t begin_ns = goes_on ? thread->end_ns : MAREY__MAX(from, thread->end_ns);
     if ((thread->depth == 0 || thread->stack != seen->stack) &&
-        !change_to(l, thread, seen->stack, begin_ns))
+        !change_to(w, thread, seen->stack, begin_ns))
         return marey__no_memory();
     for (size_t i = 0; i < thread->depth; i++)
         thread->open[i].n_samples += MAREY__MAX(round->n_same, 1);
@@ -188,35 +189,35 @@ static marey_status lay_sample(struct laying *l, const struct marey_samples_roun
     return MAREY_OK;
 }
 
-static marey_status lay_round(void *ctx, const struct marey_samples_round *round)
+static marey_status write_round(void *ctx, const struct marey_samples_round *round)
 {
-    struct laying *const l = ctx;
-    l->rounds[round->process]++;
+    struct range_writer *const w = ctx;
+    w->rounds[round->process]++;
     for (size_t i = 0; i < round->n_seen; i++)
-        MAREY_TRY(lay_sample(l, round, &round->seen[i]));
-    return marey__sink_status(l->sink);
+        MAREY_TRY(write_sample(w, round, &round->seen[i]));
+    return marey__sink_status(w->sink);
 }
 
 /* ---- all samples ---- */
 
-static marey_status lay_samples(void *ctx, marey__sink *sink)
+static marey_status write_samples(void *ctx, marey__sink *sink)
 {
-    struct laying *const l = ctx;
+    struct range_writer *const w = ctx;
     struct marey__samples_chosen *chosen = NULL;
-    l->sink = sink;
-    l->n_threads = (size_t)marey_samples_n_threads(l->set->samples) + 1;
-    l->threads = marey__calloc(l->n_threads, sizeof *l->threads);
-    l->frame_of =
-        marey__calloc((size_t)marey_samples_n_functions(l->set->samples) + 1, sizeof *l->frame_of);
-    l->rounds =
-        marey__calloc((size_t)marey_samples_n_processes(l->set->samples) + 1, sizeof *l->rounds);
-    MAREY__TRY_MEMORY(l->threads != NULL && l->frame_of != NULL && l->rounds != NULL &&
-                      make_frames(l));
-    MAREY_TRY(marey__samples_choose(l->set, l->filter, true, &chosen));
-    const marey_status status = marey__samples_visit(l->set, chosen, lay_round, l);
+    w->sink = sink;
+    w->n_threads = (size_t)marey_samples_n_threads(w->set->samples) + 1;
+    w->threads = marey__calloc(w->n_threads, sizeof *w->threads);
+    w->frame_of =
+        marey__calloc((size_t)marey_samples_n_functions(w->set->samples) + 1, sizeof *w->frame_of);
+    w->rounds =
+        marey__calloc((size_t)marey_samples_n_processes(w->set->samples) + 1, sizeof *w->rounds);
+    MAREY__TRY_MEMORY(w->threads != NULL && w->frame_of != NULL && w->rounds != NULL &&
+                      make_frames(w));
+    MAREY_TRY(marey__samples_choose(w->set, w->filter, true, &chosen));
+    const marey_status status = marey__samples_visit(w->set, chosen, write_round, w);
     marey__samples_chosen_destroy(chosen);
-    for (size_t i = 0; status == MAREY_OK && i < l->n_threads; i++)
-        close_from(l, &l->threads[i], 0, l->threads[i].end_ns);
+    for (size_t i = 0; status == MAREY_OK && i < w->n_threads; i++)
+        close_from(w, &w->threads[i], 0, w->threads[i].end_ns);
     return status;
 }
 
@@ -225,16 +226,16 @@ marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t
                                       marey_recording **out)
 {
     struct marey__samples_set set;
-    struct laying l = {.set = &set, .filter = filter, .is_beside = is_beside};
+    struct range_writer w = {.set = &set, .filter = filter, .is_beside = is_beside};
     MAREY_TRY(marey__samples_open(&set, recordings, n));
-    marey__frames_init(&l.frames);
-    l.frames.names_lines = true;
+    marey__frames_init(&w.frames);
+    w.frames.names_lines = true;
     const marey_status status = marey__make_recording(
-        MAREY__SAMPLES_SOURCE, marey_recording_name(recordings[0]), lay_samples, &l, out);
-    for (size_t i = 0; l.threads != NULL && i < l.n_threads; i++)
-        marey__free(l.threads[i].open);
-    MAREY__FREE_ALL(l.threads, l.frame_of, l.rounds, l.functions);
-    marey__frames_fini(&l.frames);
+        MAREY__SAMPLES_SOURCE, marey_recording_name(recordings[0]), write_samples, &w, out);
+    for (size_t i = 0; w.threads != NULL && i < w.n_threads; i++)
+        marey__free(w.threads[i].open);
+    MAREY__FREE_ALL(w.threads, w.frame_of, w.rounds, w.functions);
+    marey__frames_fini(&w.frames);
     marey__samples_fini(&set);
     return status;
 }

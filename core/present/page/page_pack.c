@@ -43,7 +43,7 @@ struct marey__page_packer {
     pthread_mutex_t writing; /* held while a block is written */
     pthread_t *threads;
     size_t n_threads;
-    struct section *own; /* for chunks without a thread: there is none, or they have ended */
+    struct section *own; /* for chunks added while no thread runs */
 };
 
 /* ---- failures ---- */

@@ -73,16 +73,16 @@ void marey__thread_files_fini(struct marey__thread_files *files, int *n_spare);
 void marey__thread_look(struct marey__thread_files *files, pid_t pid, pid_t tid, int *n_spare,
                         struct marey__thread_state *state);
 /* Whether it has not run since `state` was read. */
-bool marey__thread_slept_on(const struct marey__thread_files *files, pid_t pid, pid_t tid,
-                            const struct marey__thread_state *state);
+bool marey__thread_has_not_run(const struct marey__thread_files *files, pid_t pid, pid_t tid,
+                               const struct marey__thread_state *state);
 
 /* ---- thread_stop.c ---- */
 
 enum marey__stopped {
-    MAREY__STOPPED,     /* it stays stopped until marey__thread_go */
+    MAREY__STOPPED,     /* it stays stopped until marey__thread_resume */
     MAREY__STOP_FAILED, /* it keeps running: traced by another process, or not permitted */
     MAREY__STOP_GONE,
-    MAREY__STOP_LATE, /* it did not stop in time; marey__stops_settle resumes it once it does */
+    MAREY__STOP_LATE, /* it did not stop in time; marey__stops_resume_late resumes it once it does */
 };
 /* The stops of one tracing thread. */
 struct marey__stops {
@@ -101,9 +101,9 @@ struct marey__stops {
 };
 enum marey__stopped marey__thread_stop(struct marey__stops *stops, pid_t tid);
 /* Resumes the thread; returns how long it was stopped. */
-uint64_t marey__thread_go(struct marey__stops *stops, pid_t tid);
+uint64_t marey__thread_resume(struct marey__stops *stops, pid_t tid);
 /* Resumes threads that stopped too late. `is_last`: waits for them. */
-void marey__stops_settle(struct marey__stops *stops, bool is_last);
+void marey__stops_resume_late(struct marey__stops *stops, bool is_last);
 void marey__stops_fini(struct marey__stops *stops);
 
 /* ---- one thread of a target ---- */
@@ -164,8 +164,8 @@ struct marey__places {
     struct marey__place *heap, *heap_before; /* up to 3.10: all frames, innermost first */
     size_t n_heap, heap_cap, n_heap_before, heap_before_cap;
     size_t state_copy;
-    size_t twin_copy; /* a first copy of the end of the newest chunk, to detect changes */
-    uint64_t twin_at, twin_bytes;
+    size_t reference_copy; /* a first copy of the end of the newest chunk, to detect changes */
+    uint64_t reference_at, reference_bytes;
 };
 
 struct marey__target_thread {
@@ -288,7 +288,7 @@ bool marey__target_look(struct marey__sampler_context *context, struct marey__ta
                         enum marey__round how);
 
 /* target_list.c: updates stale lists. False: the process has ended, or runs another program. */
-bool marey__target_keep_up(struct marey__sampler_context *context, struct marey__target *target);
+bool marey__target_refresh(struct marey__sampler_context *context, struct marey__target *target);
 
 /* Updates the name of a thread that is new, or whose name is due. */
 void marey__target_name_thread(struct marey__sampler_context *context, struct marey__target *target,
@@ -401,7 +401,7 @@ uint64_t marey__family_due_ns(const struct marey__family *family, bool is_awake)
 /* Searches for children, for Pythons that were not ready, and for exec. */
 void marey__family_poll(struct marey__family *family, uint64_t now_ns);
 /* After a failed read: marks the process as ended, or checks it again. */
-void marey__family_settle(struct marey__family *family, struct marey__family_member *member);
+void marey__family_recheck(struct marey__family *family, struct marey__family_member *member);
 /* Whether anything is left to wait for. */
 bool marey__family_is_over(const struct marey__family *family);
 size_t marey__family_count(const struct marey__family *family, enum marey__member_kind kind);

@@ -143,7 +143,7 @@ marey_status marey_sampler_run(marey_sampler *sampler)
     const int slack = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1UL);
     marey_status status = marey__sampler_loop(sampler);
-    marey__stops_settle(&sampler->context.stops, true);
+    marey__stops_resume_late(&sampler->context.stops, true);
     marey__sampler_publish_counts(sampler);
     sigaction(SIGCHLD, &before, NULL);
     if (slack > 0)

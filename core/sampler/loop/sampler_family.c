@@ -382,7 +382,7 @@ void marey__family_poll(struct marey__family *family, uint64_t now_ns)
     try_again(family, now_ns, is_search || is_quick(family));
 }
 
-void marey__family_settle(struct marey__family *family, struct marey__family_member *member)
+void marey__family_recheck(struct marey__family *family, struct marey__family_member *member)
 {
     const bool is_replaced = member->target->is_replaced;
     end(family, member);

@@ -143,7 +143,7 @@ static marey_status look_at_member(struct marey_sampler *sampler, size_t number,
     }
     const uint64_t stopped_ns = target->counts.stop_ns;
     if (!marey__target_look(&sampler->context, target, how)) {
-        marey__family_settle(&sampler->family, member);
+        marey__family_recheck(&sampler->family, member);
         return MAREY_OK;
     }
     if (how != MAREY__LOOK_SNAPSHOT)
@@ -154,7 +154,7 @@ static marey_status look_at_member(struct marey_sampler *sampler, size_t number,
 static marey_status look_at_all(struct marey_sampler *sampler, uint64_t n_due, uint64_t now_ns)
 {
     if (sampler->context.stops.n_late > 0)
-        marey__stops_settle(&sampler->context.stops, false);
+        marey__stops_resume_late(&sampler->context.stops, false);
     sampler->n_looked = (double)marey__family_count(&sampler->family, MAREY__MEMBER_PYTHON);
     sampler->n_workers = 0;
     for (size_t i = 0; i < sampler->family.n; i++)
@@ -297,7 +297,7 @@ marey_status marey__sampler_loop(struct marey_sampler *sampler)
     while (!is_over(sampler, now_ns)) {
         /* First, so that this round includes children born since the last one. */
         if (now_ns >= marey__family_due_ns(&sampler->family, true)) {
-            marey__stops_settle(&sampler->context.stops, false);
+            marey__stops_resume_late(&sampler->context.stops, false);
             marey__family_poll(&sampler->family, now_ns);
         }
         if (now_ns >= sampler->next_ns && !is_pause(sampler, now_ns))

@@ -138,7 +138,7 @@ marey_status marey_sampler_stacks_read(const pid_t *pids, size_t n_pids,
     for (size_t i = 0; i < n_pids; i++)
         job->tasks[i].pid = pids[i];
     job->n_tasks = n_pids;
-    marey__work_together(work, job, 0, n_pids);
+    marey__run_parallel(work, job, 0, n_pids);
     const marey_status status = collect(job);
     if (status == MAREY_OK)
         *out = &job->result;

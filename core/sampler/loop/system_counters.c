@@ -1,7 +1,8 @@
 /*
  * Counters of the whole process tree, ten times a second: how many of its threads run and how many wait for a CPU core,
  * which cores they may use, what the kernel takes from them (involuntary switches, page faults from disk, swap, a limit of
- * the cgroup), what they read, and their resident memory.
+ * the cgroup), what they read, their resident memory, and the anonymous memory of the largest process: without files that
+ * are mapped, and without pages that several processes share.
  *
  * Rates come from counts of the kernel, so nothing between two readings is missed. A thread costs some 10 us to read:
  * where all of them would cost more than a thousandth of a core, readings become rarer.
@@ -91,8 +92,8 @@ static double find_lowest(pid_t pid, double (*limit_of)(const char *folder), cha
         const char *const at = strstr(text, kinds[i][0]);
         if (at == NULL)
             continue;
-        const char *const path = at + strlen(kinds[i][0]), *const mount =
-                                                               root != NULL ? root : kinds[i][1];
+        const char *const path = at + strlen(kinds[i][0]);
+        const char *const mount = root != NULL ? root : kinds[i][1];
         int n = snprintf(folder, sizeof folder, "%s%.*s", mount, (int)strcspn(path, "\n"), path);
         for (; n >= (int)strlen(mount) && n < (int)sizeof folder; n--) {
             if (folder[n] != '/' && folder[n] != '\0')
@@ -166,7 +167,7 @@ static void read_thread(struct marey__system_counters *c, struct process_counts 
 static void read_process(struct marey__system_counters *c, pid_t pid, double *sums)
 {
     char path[64], text[1024];
-    unsigned long long faults = 0, pages = 0;
+    unsigned long long faults = 0, pages = 0, shared = 0;
     const uint32_t key = (uint32_t)pid;
     const uint32_t number =
         MAREY__MAP_NUMBER(&c->process_map, c->processes, c->n_processes, c->processes_cap, key);
@@ -175,14 +176,15 @@ static void read_process(struct marey__system_counters *c, pid_t pid, double *su
     struct process_counts *const process = &c->processes[number - 1];
     marey__read_proc(pid, 0, "stat", text, sizeof text);
     const char *const after = strrchr(text, ')');
-    if (after == NULL ||
-        sscanf(after + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %llu %*u %*u %*u %*d %*d %*d %*d "
-               "%*d %*d %*u %*u %llu",
-               &faults, &pages) != 2)
+    if (after == NULL || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %llu", &faults) != 1)
         return;
+    marey__read_proc(pid, 0, "statm", text, sizeof text);
+    if (sscanf(text, "%*u %llu %llu", &pages, &shared) != 2 || pages < shared)
+        pages = shared = 0;
+    const double page = (double)sysconf(_SC_PAGESIZE), anonymous = (double)(pages - shared) * page;
     sums[MAREY__SYSTEM_PROCESSES]++;
-    sums[MAREY__SYSTEM_RESIDENT] += (double)pages * (double)sysconf(_SC_PAGESIZE);
+    sums[MAREY__SYSTEM_RESIDENT] += (double)pages * page;
+    sums[MAREY__SYSTEM_ANONYMOUS] = MAREY__MAX(sums[MAREY__SYSTEM_ANONYMOUS], anonymous);
     sums[MAREY__SYSTEM_FAULTS] += since(&process->faults, faults);
     marey__read_proc(pid, 0, "io", text, sizeof text);
     sums[MAREY__SYSTEM_BYTES_READ] +=

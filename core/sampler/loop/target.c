@@ -227,7 +227,7 @@ static bool has_woken(const struct marey__target *target, const struct marey__ta
 {
     const struct marey__thread_state *const state = &thread->state;
     return state->is_known && !state->is_running && state->slices != 0 &&
-           !marey__thread_slept_on(&thread->files, target->pid, thread->tid, state);
+           !marey__thread_has_not_run(&thread->files, target->pid, thread->tid, state);
 }
 
 /* False if the data are unusable. */
@@ -237,7 +237,7 @@ static bool look_without_stop(struct marey__sampler_context *context, struct mar
     uint32_t flags = 0;
     const enum marey__walked walked = marey__thread_walk(context, target, thread, false, &flags);
     if (walked == MAREY__WALKED && (shall_be_exact || (flags & MAREY_SAMPLE_UNSTABLE) != 0) &&
-        marey__thread_slept_on(&thread->files, target->pid, thread->tid, &thread->state)) {
+        marey__thread_has_not_run(&thread->files, target->pid, thread->tid, &thread->state)) {
         flags &= ~(uint32_t)MAREY_SAMPLE_UNSTABLE; /* it slept through the read */
         thread->is_exact = shall_be_exact;
     }
@@ -281,7 +281,7 @@ static bool look_with_stop(struct marey__sampler_context *context, struct marey_
     if (walked == MAREY__WALKED)
         marey__walk_check_codes(target, &context->walk, &thread->walk);
     if (is_still) {
-        const uint64_t stood = marey__thread_go(&context->stops, thread->tid);
+        const uint64_t stood = marey__thread_resume(&context->stops, thread->tid);
         target->counts.stops++;
         target->counts.stop_ns += stood;
         target->counts.stop_max_ns = MAREY__MAX(target->counts.stop_max_ns, stood);
@@ -437,14 +437,14 @@ bool marey__target_look(struct marey__sampler_context *context, struct marey__ta
                         enum marey__round how)
 {
     target->at_ns = marey__clock_ns(CLOCK_MONOTONIC);
-    if (!marey__target_keep_up(context, target))
+    if (!marey__target_refresh(context, target))
         return false;
     look_at_threads(context, target);
     if (target->is_program) {
         marey__program_target_read(context, target);
     } else if (!look_at_python(context, target, how)) {
         target->is_doubtful = true;
-        return marey__target_keep_up(context, target);
+        return marey__target_refresh(context, target);
     }
     put_seen(target, how);
     target->counts.done++;

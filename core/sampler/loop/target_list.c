@@ -207,16 +207,16 @@ static void list_all(struct marey__sampler_context *context, struct marey__targe
     target->is_stale = false;
 }
 
-bool marey__target_keep_up(struct marey__sampler_context *context, struct marey__target *target)
+bool marey__target_refresh(struct marey__sampler_context *context, struct marey__target *target)
 {
     if (target->is_doubtful || target->at_ns - target->checked_ns > check_again_ns) {
         target->checked_ns = target->at_ns;
         target->is_doubtful = false;
         target->n_seen = 0;
-        const enum marey__remote_state fate = marey__remote_state(target->remote);
-        target->is_ended = fate == MAREY__REMOTE_GONE;
-        target->is_replaced = fate == MAREY__REMOTE_REPLACED;
-        if (fate != MAREY__REMOTE_SAME)
+        const enum marey__remote_state state = marey__remote_state(target->remote);
+        target->is_ended = state == MAREY__REMOTE_GONE;
+        target->is_replaced = state == MAREY__REMOTE_REPLACED;
+        if (state != MAREY__REMOTE_SAME)
             return false;
     }
     /* Nothing reveals new threads of a program, which are frequent early in its life. */
@@ -224,7 +224,7 @@ bool marey__target_keep_up(struct marey__sampler_context *context, struct marey_
     const uint64_t again_ns =
         target->is_program ? MAREY__MIN(MAREY__MAX(age_ns / 8, first_list_again_ns), list_again_ns)
                            : list_again_ns;
-    /* What has changed shows: for a process that is rarely looked at, the lists are not read each time. */
+    /* Reads detect most changes, so the lists of a rarely sampled process are not reread each time. */
     const bool is_due = target->at_ns - target->listed_ns > again_ns &&
                         (target->is_program || target->n_since_listed >= LOOKS_PER_LIST);
     target->n_since_listed++;

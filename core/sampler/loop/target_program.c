@@ -131,7 +131,7 @@ static bool copy_asleep(struct marey__sampler_context *context, struct marey__ta
     input->registers[MAREY__UNWIND_PC] = thread->state.pc;
     input->unknown = ~(UINT64_C(1) << MAREY__UNWIND_SP | UINT64_C(1) << MAREY__UNWIND_PC);
     return copy_stack(context, target, input) &&
-           marey__thread_slept_on(&thread->files, target->pid, thread->tid, &thread->state);
+           marey__thread_has_not_run(&thread->files, target->pid, thread->tid, &thread->state);
 }
 
 static bool copy_stopped(struct marey__sampler_context *context, struct marey__target *target,
@@ -143,7 +143,7 @@ static bool copy_stopped(struct marey__sampler_context *context, struct marey__t
         return false;
     const bool is_there =
         marey__unwind_registers(thread->tid, input) && copy_stack(context, target, input);
-    const uint64_t stood_ns = marey__thread_go(&context->stops, thread->tid);
+    const uint64_t stood_ns = marey__thread_resume(&context->stops, thread->tid);
     target->counts.stops++;
     target->counts.stop_ns += stood_ns;
     target->counts.stop_max_ns = MAREY__MAX(target->counts.stop_max_ns, stood_ns);
@@ -174,7 +174,7 @@ static void read_thread(struct marey__sampler_context *context, struct marey__ta
 
 void marey__program_target_read(struct marey__sampler_context *context, struct marey__target *target)
 {
-    marey__unwind_keep_up(target->unwind);
+    marey__unwind_refresh_maps(target->unwind);
     for (size_t i = 0; i < target->n_threads; i++) {
         if (target->threads[i].is_due)
             read_thread(context, target, &target->threads[i]);

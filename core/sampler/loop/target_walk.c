@@ -1,10 +1,10 @@
 /*
  * Reading a thread: everything in one call, at the addresses of the last time.
  *
- *   frames outside of the data stack | older chunks | twin | thread state | cframes | newest chunk
+ *   frames outside of the data stack | older chunks | reference | thread state | cframes | newest chunk
  *
  * This is the order of copying. The thread state is next to the newest chunk, because it has the end of the stack
- * there. The twin is a first copy of the end of the newest chunk: if it differs from the second, the stack changed
+ * there. The reference is a first copy of the end of the newest chunk: if it differs from the second, the stack changed
  * meanwhile. An address that is no longer right costs another read later, whose data may be from a different time
  * unless the thread stands still.
  *
@@ -18,10 +18,10 @@
 #include "sampler/loop/internal.h"
 
 enum {
-    SLACK = 512,    /* bytes past the end of the stack, for some more frames */
-    TWIN = 640,     /* bytes of the twin */
-    RUN = 64,       /* reads after which the reach of the previous run is dropped */
-    STRAY_AGE = 32, /* reads after which an unused address is dropped */
+    SLACK = 512,     /* bytes past the end of the stack, for some more frames */
+    REFERENCE = 640, /* bytes of the reference */
+    RUN = 64,        /* reads after which the reach of the previous run is dropped */
+    STRAY_AGE = 32,  /* reads after which an unused address is dropped */
     MAX_CHUNKS = 1 << 14,
 };
 #define MAX_CHUNK_SIZE ((uint64_t)1 << 28)
@@ -66,12 +66,12 @@ static void plan_heap(struct marey__batch *batch, struct marey__places *places, 
         heap[i].copy = marey__batch_add(batch, heap[i].at, frame_size);
 }
 
-static void plan_twin(struct marey__batch *batch, struct marey__places *places)
+static void plan_reference(struct marey__batch *batch, struct marey__places *places)
 {
     const struct marey__chunk *newest = &places->chunks[0];
-    places->twin_bytes = MAREY__MIN(newest->n_used, TWIN);
-    places->twin_at = newest->at + newest->n_used - places->twin_bytes;
-    places->twin_copy = marey__batch_add(batch, places->twin_at, places->twin_bytes);
+    places->reference_bytes = MAREY__MIN(newest->n_used, REFERENCE);
+    places->reference_at = newest->at + newest->n_used - places->reference_bytes;
+    places->reference_copy = marey__batch_add(batch, places->reference_at, places->reference_bytes);
 }
 
 void marey__thread_plan(struct marey__sampler_context *context, struct marey__target *target,
@@ -88,9 +88,9 @@ void marey__thread_plan(struct marey__sampler_context *context, struct marey__ta
     plan_heap(batch, places, layout->frame.size);
     for (size_t i = places->n_chunks; i-- > 1;)
         plan_chunk(batch, &places->chunks[i], places->chunks[i].n_used);
-    places->twin_copy = MAREY__BATCH_NONE;
+    places->reference_copy = MAREY__BATCH_NONE;
     if (places->n_chunks > 0)
-        plan_twin(batch, places);
+        plan_reference(batch, places);
     places->state_copy = marey__batch_add(batch, thread->address, layout->thread.size);
     for (size_t i = 0; i < places->n_cframes; i++)
         places->cframes[i].copy = marey__batch_add(batch, places->cframes[i].at, layout->cframe.size);
@@ -471,21 +471,22 @@ static bool walk_around(struct walker *w, uint64_t cframe, uint64_t *innermost)
 /*
  * Whether frames at the end of the newest chunk changed since the first copy, ignoring the innermost one's instruction.
  */
-static bool differs_from_twin(const struct walker *w, uint64_t innermost)
+static bool differs_from_reference(const struct walker *w, uint64_t innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;
     const struct marey__places *places = w->places;
     const struct marey__batch *batch = &w->context->batch;
-    const uint8_t *twin = marey__batch_at(batch, places->twin_copy);
-    if (twin == NULL || places->n_chunks == 0)
+    const uint8_t *reference = marey__batch_at(batch, places->reference_copy);
+    if (reference == NULL || places->n_chunks == 0)
         return false;
     const struct marey__chunk *newest = &places->chunks[0];
     const uint8_t *copy = marey__batch_at(batch, newest->copy);
     uint64_t at = innermost;
-    while (at >= places->twin_at && at >= newest->at &&
-           at + layout->frame.size <= places->twin_at + places->twin_bytes &&
+    while (at >= places->reference_at && at >= newest->at &&
+           at + layout->frame.size <= places->reference_at + places->reference_bytes &&
            at + layout->frame.size <= newest->at + newest->n_copied) {
-        const uint8_t *now = copy + (at - newest->at), *then = twin + (at - places->twin_at);
+        const uint8_t *now = copy + (at - newest->at),
+                      *then = reference + (at - places->reference_at);
         const uint64_t previous = marey__remote_u64(now, layout->frame.previous);
         if (previous != marey__remote_u64(then, layout->frame.previous) ||
             marey__remote_u64(now, layout->frame.code) != marey__remote_u64(then, layout->frame.code) ||
@@ -628,7 +629,7 @@ enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
                          MAREY__MIN(w.n_coroutines, (size_t)MAX_COROUTINES));
     if (context->walk.n == 0)
         *flags |= MAREY_SAMPLE_NO_FRAMES;
-    if (!is_still && (w.is_torn || differs_from_twin(&w, innermost)))
+    if (!is_still && (w.is_torn || differs_from_reference(&w, innermost)))
         *flags |= MAREY_SAMPLE_UNSTABLE;
     if (marey__remote_in_exception(target->remote, thread->address, state))
         *flags |= MAREY_SAMPLE_EXCEPTION;

@@ -126,8 +126,8 @@ void marey__thread_look(struct marey__thread_files *files, pid_t pid, pid_t tid,
     }
 }
 
-bool marey__thread_slept_on(const struct marey__thread_files *files, pid_t pid, pid_t tid,
-                            const struct marey__thread_state *state)
+bool marey__thread_has_not_run(const struct marey__thread_files *files, pid_t pid, pid_t tid,
+                               const struct marey__thread_state *state)
 {
     char text[128];
     int fd = files->schedstat_fd;

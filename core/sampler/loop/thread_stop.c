@@ -191,7 +191,7 @@ enum marey__stopped marey__thread_stop(struct marey__stops *stops, pid_t tid)
     return answer;
 }
 
-uint64_t marey__thread_go(struct marey__stops *stops, pid_t tid)
+uint64_t marey__thread_resume(struct marey__stops *stops, pid_t tid)
 {
     ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)stops->signal);
     const uint64_t stood_ns = marey__clock_ns(CLOCK_MONOTONIC) - stops->begin_ns;
@@ -200,7 +200,7 @@ uint64_t marey__thread_go(struct marey__stops *stops, pid_t tid)
 }
 
 /* Whether nothing is left to do for it. */
-static bool settle(pid_t tid)
+static bool resume_late(pid_t tid)
 {
     int sig = 0;
     enum marey__stopped answer = ask(tid, false, &sig);
@@ -213,13 +213,13 @@ static bool settle(pid_t tid)
     return answer != MAREY__STOP_LATE;
 }
 
-void marey__stops_settle(struct marey__stops *stops, bool is_last)
+void marey__stops_resume_late(struct marey__stops *stops, bool is_last)
 {
     /* When the tracing thread exits, the kernel detaches the rest; a second allows an orderly end. */
     for (unsigned n = 0; n < 1000 && stops->n_late > 0; n++) {
         size_t kept = 0;
         for (size_t i = 0; i < stops->n_late; i++)
-            if (!settle(stops->late[i].tid))
+            if (!resume_late(stops->late[i].tid))
                 stops->late[kept++] = stops->late[i];
         stops->n_late = kept;
         if (!is_last)
@@ -231,7 +231,7 @@ void marey__stops_settle(struct marey__stops *stops, bool is_last)
 
 void marey__stops_fini(struct marey__stops *stops)
 {
-    marey__stops_settle(stops, true);
+    marey__stops_resume_late(stops, true);
     if (stops->has_timer)
         timer_delete(stops->timer);
     marey__free(stops->late);

@@ -82,50 +82,47 @@ void marey__permission_explain(const struct marey__permission *p, char *out, siz
     const int pid = (int)p->pid;
     if (p->yama == 3)
         snprintf(out, size,
-                 "kernel.yama.ptrace_scope is 3 here: no process may be read until the machine is "
-                 "started with another value in /etc/sysctl.d");
+                 "kernel.yama.ptrace_scope is 3: no process may attach until the machine is "
+                 "booted with another value in /etc/sysctl.d");
     else if (p->is_other_user_namespace)
         snprintf(out, size,
-                 "process %d lives in another user namespace, as in a rootless container: type "
+                 "process %d is in another user namespace, as in a rootless container: run "
                  "`%s` outside of it, or run marey inside",
                  pid, again);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0 && p->uid == 0)
-        snprintf(out, size, "process %d belongs to root and marey runs as uid %u: type `%s`", pid,
+        snprintf(out, size, "process %d belongs to root and marey runs as uid %u: run `%s`", pid,
                  (unsigned)p->own_uid, again);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0)
         snprintf(
             out,
-            size, "process %d belongs to the user with uid %u and marey runs as uid %u: type `%s`, or `sudo -u '#%u' marey %s %d`",
+            size, "process %d belongs to the user with uid %u and marey runs as uid %u: run `%s`, or `sudo -u '#%u' marey %s %d`",
             pid, (unsigned)p->uid, (unsigned)p->own_uid, again, (unsigned)p->uid, command, pid);
     else if (!may_trace && p->yama == 2)
-        snprintf(out, size,
-                 "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `%s`", again);
+        snprintf(out, size, "kernel.yama.ptrace_scope is 2: only root may attach; run `%s`", again);
     else if (!may_trace && p->yama == 1 && !p->is_descendant)
         snprintf(out, size,
-                 "kernel.yama.ptrace_scope is 1 here and process %d was not started by marey: type "
+                 "kernel.yama.ptrace_scope is 1 and process %d was not started by marey: run "
                  "`%s`, or `sudo sysctl kernel.yama.ptrace_scope=0`, or call "
                  "marey.allow_attach() in the program, or start it by `marey run --sample`",
                  pid, again);
     else if (!may_trace && p->is_undumpable)
         snprintf(out, size,
-                 "process %d runs a program that may not be looked into (setuid, with "
-                 "capabilities, or by prctl(PR_SET_DUMPABLE, 0)): type `%s`",
+                 "process %d is not dumpable (setuid, capabilities or PR_SET_DUMPABLE): run `%s`",
                  pid, again);
     else if (!may_trace && (p->own_uid == 0 || (p->capabilities & ~p->own_capabilities) != 0))
         snprintf(out, size,
-                 "process %d may do what marey may not, and marey lacks the capability "
-                 "CAP_SYS_PTRACE: in Docker start the "
-                 "container with `--cap-add=SYS_PTRACE`, in Kubernetes add SYS_PTRACE to "
-                 "securityContext.capabilities.add, elsewhere type `%s`",
+                 "process %d has capabilities that marey lacks; reading it needs "
+                 "CAP_SYS_PTRACE: in Docker start the container with `--cap-add=SYS_PTRACE`, in "
+                 "Kubernetes add SYS_PTRACE to "
+                 "securityContext.capabilities.add, elsewhere run `%s`",
                  pid, again);
     else if (p->is_filtered)
         snprintf(out, size,
-                 "a filter of system calls (seccomp) forbids to read process %d: in Docker start "
-                 "the container with "
+                 "a seccomp filter blocks reading process %d: in Docker start the container with "
                  "`--cap-add=SYS_PTRACE`, or with `--security-opt seccomp=unconfined`",
                  pid);
     else
-        snprintf(out, size, "the kernel does not let marey read process %d: type `%s`", pid, again);
+        snprintf(out, size, "the kernel does not let marey read process %d: run `%s`", pid, again);
 }
 
 marey_status marey__remote_explain_denial(pid_t pid)

@@ -4,18 +4,18 @@
 enum { FRAME_MAX = 1024 };
 
 /* Detects cycles in foreign lists (Brent): a mark set at increasing intervals is met again. */
-struct circle {
+struct cycle_check {
     uint64_t mark;
     size_t n, next;
 };
 
-static bool is_circle(struct circle *circle, uint64_t at)
+static bool is_cycle(struct cycle_check *check, uint64_t at)
 {
-    if (at == circle->mark)
+    if (at == check->mark)
         return true;
-    if (circle->n++ >= circle->next) {
-        circle->mark = at;
-        circle->next = 2 * circle->next + 1;
+    if (check->n++ >= check->next) {
+        check->mark = at;
+        check->next = 2 * check->next + 1;
     }
     return false;
 }
@@ -24,12 +24,12 @@ static bool is_circle(struct circle *circle, uint64_t at)
 static size_t read_list(struct marey__remote *remote, uint64_t from, uint32_t next, uint64_t *out,
                         size_t cap)
 {
-    struct circle circle = {0};
+    struct cycle_check check = {0};
     uint64_t at;
     size_t n = 0;
     if (!marey__remote_read_u64(remote, from, &at))
         return 0;
-    while (at != 0 && n < cap && !is_circle(&circle, at)) {
+    while (at != 0 && n < cap && !is_cycle(&check, at)) {
         out[n++] = at;
         if (!marey__remote_read_u64(remote, at + next, &at))
             break;
@@ -81,11 +81,11 @@ size_t marey__remote_stack(struct marey__remote *remote, uint64_t thread_state,
 {
     const struct marey__remote_layout *const layout = &remote->layout;
     uint8_t bytes[FRAME_MAX];
-    struct circle circle = {0};
+    struct cycle_check check = {0};
     size_t n = 0;
     uint64_t at = innermost(remote, thread_state);
     MAREY_ASSERT(layout->frame.size <= sizeof bytes);
-    while (at != 0 && n < cap && !is_circle(&circle, at) &&
+    while (at != 0 && n < cap && !is_cycle(&check, at) &&
            marey__remote_read(remote, at, bytes, layout->frame.size)) {
         const uint8_t owner = marey__remote_u8(bytes, layout->frame.owner);
         const uint64_t previous = marey__remote_u64(bytes, layout->frame.previous);

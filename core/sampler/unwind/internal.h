@@ -381,13 +381,13 @@ extern const struct marey__native_symbol marey__native_unknown;
 /* ---- a process ---- */
 
 /* A cache entry for an address; a newer one replaces another in the same slot. */
-struct marey__unwind_known {
+struct marey__unwind_cache_entry {
     uint64_t pc; /* 0: empty */
     const struct marey__native_symbol *symbol;
     uint32_t rule;
     bool is_outermost;
 };
-enum { MAREY__UNWIND_KNOWN = 4096 };
+enum { MAREY__UNWIND_CACHE_SIZE = 4096 };
 
 struct marey__unwind {
     struct marey__unwind_source source;
@@ -396,7 +396,7 @@ struct marey__unwind {
     uint32_t maps_sum;                    /* checksum of the maps text */
     bool wants_maps;                      /* a stack was in no mapping */
     uint64_t maps_read_ns, maps_pause_ns; /* when last read, and the minimum interval */
-    struct marey__unwind_known *known;
+    struct marey__unwind_cache_entry *cache;
     struct marey__unwind_counts counts;
     struct marey__program_function *jit; /* from perf-PID.map, sorted */
     size_t n_jit, jit_cap;
@@ -409,12 +409,13 @@ struct marey__remote_map *marey__unwind_map_known(struct marey__unwind *unwind, 
 /* The same, but rereads the mappings occasionally if there is none: for addresses that must be mapped. */
 struct marey__remote_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address);
 /* Rereads the mappings if they are old, or if a stack was in none. */
-void marey__unwind_keep_up(struct marey__unwind *unwind);
+void marey__unwind_refresh_maps(struct marey__unwind *unwind);
 /* The program of mapped code, searched once, and `pc` as its address. NULL if there is none. */
 struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, uint64_t pc,
                                                 uint64_t *address);
 /* The cache entry of `pc`, looked up if missing. */
-const struct marey__unwind_known *marey__unwind_know(struct marey__unwind *unwind, uint64_t pc);
+const struct marey__unwind_cache_entry *marey__unwind_lookup(struct marey__unwind *unwind,
+                                                             uint64_t pc);
 /* Changes `*state` to the caller's by the first instructions of the function around `pc`; false if they do not suffice. */
 bool marey__unwind_prologue(struct marey__unwind *unwind, const struct marey__native_symbol *symbol,
                             uint64_t pc, struct marey__unwind_state *state);

@@ -25,7 +25,7 @@ static bool read_maps(struct marey__unwind *unwind)
     unwind->maps = maps;
     unwind->maps_sum = sum;
     /* An address may now belong to another library. */
-    memset(unwind->known, 0, MAREY__UNWIND_KNOWN * sizeof *unwind->known);
+    memset(unwind->cache, 0, MAREY__UNWIND_CACHE_SIZE * sizeof *unwind->cache);
     return is_read && marey__remote_maps_parse(&unwind->maps);
 }
 
@@ -40,15 +40,14 @@ marey_status marey__unwind_create_from(const struct marey__unwind_source *source
     unwind->source = *source;
     unwind->files = files;
     unwind->maps_pause_ns = first_pause_ns;
-    unwind->known = marey__calloc(MAREY__UNWIND_KNOWN, sizeof *unwind->known);
+    unwind->cache = marey__calloc(MAREY__UNWIND_CACHE_SIZE, sizeof *unwind->cache);
     marey_status status = MAREY_OK;
-    if (unwind->known == NULL)
+    if (unwind->cache == NULL)
         status = marey__no_memory();
     else if (!read_maps(unwind))
-        status = marey__fail(
-            MAREY_EUNAVAILABLE,
-            "what the process has mapped cannot be read: it has ended, or /proc/PID/maps "
-            "may not be read");
+        status =
+            marey__fail(MAREY_EUNAVAILABLE,
+                        "cannot read /proc/PID/maps: the process has ended, or access is denied");
     if (status == MAREY_OK)
         *out = unwind;
     else
@@ -78,7 +77,7 @@ void marey__unwind_destroy(struct marey__unwind *unwind)
     if (unwind == NULL)
         return;
     forget_jit(unwind);
-    MAREY__FREE_ALL(unwind->jit, unwind->known);
+    MAREY__FREE_ALL(unwind->jit, unwind->cache);
     marey__remote_maps_fini(&unwind->maps);
     unwind->source.close(unwind->source.self);
     marey__free(unwind);
@@ -125,7 +124,7 @@ size_t marey__unwind_stack_size(struct marey__unwind *unwind, uint64_t sp, size_
     return MAREY__MIN(cap, 4096 - (size_t)(sp % 4096));
 }
 
-void marey__unwind_keep_up(struct marey__unwind *unwind)
+void marey__unwind_refresh_maps(struct marey__unwind *unwind)
 {
     /* Libraries may be replaced at known addresses; an occasional check is enough for that. */
     const uint64_t age_ns = marey__remote_now_ns() - unwind->maps_read_ns;
@@ -230,15 +229,15 @@ size_t marey__unwind_lines(struct marey__unwind *unwind, uint64_t pc,
 
 /* ---- addresses ---- */
 
-const struct marey__unwind_known *marey__unwind_know(struct marey__unwind *unwind, uint64_t pc)
+const struct marey__unwind_cache_entry *marey__unwind_lookup(struct marey__unwind *unwind, uint64_t pc)
 {
-    struct marey__unwind_known *const place =
-        &unwind->known[pc * 0x9e3779b97f4a7c15u >> 32 & (MAREY__UNWIND_KNOWN - 1)];
+    struct marey__unwind_cache_entry *const place =
+        &unwind->cache[pc * 0x9e3779b97f4a7c15u >> 32 & (MAREY__UNWIND_CACHE_SIZE - 1)];
     if (place->pc == pc && pc != 0)
         return place;
     uint64_t address = 0;
     (void)marey__unwind_map_at(unwind, pc);
-    struct marey__unwind_known found = {.pc = pc, .symbol = &marey__native_unknown};
+    struct marey__unwind_cache_entry found = {.pc = pc, .symbol = &marey__native_unknown};
     struct marey__program *const program = marey__unwind_program_at(unwind, pc, &address);
     const struct marey__program_function *function = NULL;
     if (program != NULL) {

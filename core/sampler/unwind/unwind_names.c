@@ -118,7 +118,7 @@ const struct marey__program_function *marey__program_name(struct marey__program 
 
 const struct marey__native_symbol *marey__unwind_symbol(struct marey__unwind *unwind, uint64_t pc)
 {
-    return marey__unwind_know(unwind, pc)->symbol;
+    return marey__unwind_lookup(unwind, pc)->symbol;
 }
 
 /* ---- generated code ---- */

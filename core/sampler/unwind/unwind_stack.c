@@ -178,18 +178,18 @@ static enum outcome by_rule(struct walk *walk, uint32_t number, uint64_t *cfa)
     return WENT;
 }
 
-static enum outcome to_caller(struct walk *walk, const struct marey__unwind_known *known,
+static enum outcome to_caller(struct walk *walk, const struct marey__unwind_cache_entry *entry,
                               struct marey__native_frame *next, uint64_t *cfa)
 {
-    if (known->is_outermost)
+    if (entry->is_outermost)
         return ENDED;
     next->by = MAREY__BY_RULE;
-    const enum outcome outcome = known->rule != 0 ? by_rule(walk, known->rule, cfa) : STUCK;
+    const enum outcome outcome = entry->rule != 0 ? by_rule(walk, entry->rule, cfa) : STUCK;
     if (outcome != STUCK)
         return outcome;
     struct marey__unwind_state guess = walk->state;
     next->by = MAREY__BY_PROLOGUE;
-    if (marey__unwind_prologue(walk->unwind, known->symbol, known->pc, &guess) &&
+    if (marey__unwind_prologue(walk->unwind, entry->symbol, entry->pc, &guess) &&
         is_behind_call(walk->unwind, guess.registers[MAREY__UNWIND_PC], NULL)) {
         walk->state = guess;
         walk->is_exact = false;
@@ -201,7 +201,7 @@ static enum outcome to_caller(struct walk *walk, const struct marey__unwind_know
     if (by_frame_pointer(walk->unwind, &walk->state, cfa))
         return WENT;
     next->by = MAREY__BY_SCAN;
-    return by_search(walk->unwind, &walk->state, known->symbol, cfa) ||
+    return by_search(walk->unwind, &walk->state, entry->symbol, cfa) ||
                    by_search(walk->unwind, &walk->state, NULL, cfa)
                ? WENT
                : STUCK;
@@ -224,7 +224,7 @@ static void count(struct marey__unwind_counts *counts, const struct marey__nativ
 size_t marey__unwind_stack(struct marey__unwind *unwind, const struct marey__unwind_input *input,
                            struct marey__native_frame *out, size_t cap, bool *is_complete)
 {
-    marey__unwind_keep_up(unwind);
+    marey__unwind_refresh_maps(unwind);
     struct walk walk = {
         .unwind = unwind,
         .state = {.known = (BIT(MAREY__UNWIND_REGISTERS) - 1) & ~input->unknown, .input = input},
@@ -237,11 +237,11 @@ size_t marey__unwind_stack(struct marey__unwind *unwind, const struct marey__unw
         next.pc = walk.state.registers[MAREY__UNWIND_PC] - !walk.is_exact;
         next.sp = walk.state.registers[MAREY__UNWIND_SP];
         next.cfa = 0;
-        const struct marey__unwind_known *const known = marey__unwind_know(unwind, next.pc);
-        next.is_eval = known->symbol->role == MAREY__NATIVE_EVAL;
-        unwind->counts.n_without_rules += known->rule == 0;
+        const struct marey__unwind_cache_entry *const entry = marey__unwind_lookup(unwind, next.pc);
+        next.is_eval = entry->symbol->role == MAREY__NATIVE_EVAL;
+        unwind->counts.n_without_rules += entry->rule == 0;
         out[n++] = next;
-        outcome = to_caller(&walk, known, &next, &out[n - 1].cfa);
+        outcome = to_caller(&walk, entry, &next, &out[n - 1].cfa);
     }
     *is_complete = outcome == ENDED;
     count(&unwind->counts, out, n, *is_complete);

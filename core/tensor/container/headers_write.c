@@ -113,9 +113,9 @@ void marey__safetensors_fini(struct marey__safetensors *file)
     *file = (struct marey__safetensors){0};
 }
 
-marey_status marey__form_head_put(struct marey__buf *out, const struct marey_tensor *tensor,
-                                  enum marey_dump_type form, const char *name, size_t len,
-                                  uint64_t step, int64_t rank)
+marey_status marey__tensor_header_put(struct marey__buf *out, const struct marey_tensor *tensor,
+                                      enum marey_dump_type form, const char *name, size_t len,
+                                      uint64_t step, int64_t rank)
 {
     struct marey__safetensors file MAREY__FINALLY(marey__safetensors_fini) = {0};
     if (form == MAREY_DUMP_NPY) {

@@ -92,7 +92,7 @@ MAREY_PRIVATE_API void marey__safetensors_fini(struct marey__safetensors *file);
  * Appends what precedes the data in a file of one tensor: the header of a .npy, or of a .safetensors with its name, or
  * nothing. `rank` -1: none.
  */
-MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__form_head_put(
+MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__tensor_header_put(
     struct marey__buf *out, const struct marey_tensor *tensor, enum marey_dump_type form,
     const char *name, size_t len, uint64_t step, int64_t rank);
 

@@ -180,7 +180,7 @@ static void compare_all(struct job *job, size_t n, uint32_t n_jobs)
     if (job->n_heavy == 1 || job->n_bytes < FEW_BYTES)
         compare_some(job, true);
     else
-        marey__work_together(compare_some, job, n_jobs, job->n_heavy);
+        marey__run_parallel(compare_some, job, n_jobs, job->n_heavy);
 }
 
 /* ---- a step ---- */

@@ -128,12 +128,12 @@ static void put_tensor(marey_table *table, struct marey__buf *scratch,
     put_place(table, r);
     MAREY__PUT_TEXTS(table, basis_names[r->basis], type_name(r->dtype_a), type_name(r->dtype_b),
                      has_a ? r->form_a : NULL, has_b ? r->form_b : NULL);
-    marey__put_whole(table, r->n, has_a && has_b && r->status != MAREY_DIFF_SHAPE);
-    marey__put_whole(table, diff->n_wrong, is_known);
+    marey__put_u64_or_null(table, r->n, has_a && has_b && r->status != MAREY_DIFF_SHAPE);
+    marey__put_u64_or_null(table, diff->n_wrong, is_known);
     MAREY__PUT_REALS(table, if_known(is_known, r->n != 0 ? (double)diff->n_wrong / (double)r->n : 0));
-    marey__put_whole(table, diff->n_unequal, is_known);
-    marey__put_whole(table, diff->n_nan_a, has_diff);
-    marey__put_whole(table, diff->n_nan_b, has_diff);
+    marey__put_u64_or_null(table, diff->n_unequal, is_known);
+    marey__put_u64_or_null(table, diff->n_nan_a, has_diff);
+    marey__put_u64_or_null(table, diff->n_nan_b, has_diff);
     put_index(table, scratch, d, d->first.index);
     put_worst(table, scratch, d, &d->abs, if_known(is_known, diff->abs.value));
     put_worst(table, scratch, d, &d->rel, if_known(is_known, diff->rel.value));
@@ -143,7 +143,7 @@ static void put_tensor(marey_table *table, struct marey__buf *scratch,
                      if_known(has_diff, diff->needs_abs), if_known(has_diff, diff->needs_rel),
                      if_known(has_diff, diff->needs_ulp), if_known(has_a && has_b, r->tolerance.abs),
                      if_known(has_a && has_b, r->tolerance.rel));
-    marey__put_whole(table, r->tolerance.ulp, has_a && has_b);
+    marey__put_u64_or_null(table, r->tolerance.ulp, has_a && has_b);
     MAREY__PUT_REALS(table, d->noise_abs);
     MAREY__PUT_TEXTS(table, r->path_b, r->source, has_a ? NULL : r->form_a, has_b ? NULL : r->form_b);
 }
@@ -191,8 +191,8 @@ static void put_first(marey_table *table, struct marey__buf *scratch,
         MAREY__PUT_TEXTS(table, has_forms ? r->form_a : NULL, has_forms ? r->form_b : NULL, NULL,
                          NULL);
     MAREY__PUT_REALS(table, if_known(has_spot, d->difference));
-    marey__put_whole(table, d->block_begin, has_block);
-    marey__put_whole(table, d->block_end, has_block);
+    marey__put_u64_or_null(table, d->block_begin, has_block);
+    marey__put_u64_or_null(table, d->block_end, has_block);
     MAREY__PUT_TEXTS(table, r->source, type_name(r->dtype_a), type_name(r->dtype_b));
 }
 

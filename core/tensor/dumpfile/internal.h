@@ -157,7 +157,7 @@ struct marey_dumped_value *marey__step_last(struct marey__dumpfile_step *step);
 MAREY_WARN_UNUSED marey_status marey__step_shape(struct marey__dumpfile_step *step,
                                                  const struct marey__shape *shape);
 /* Sets the offset of its numbers in the step's file. */
-void marey__step_inside(struct marey__dumpfile_step *step, size_t i, uint64_t at);
+void marey__step_set_offset(struct marey__dumpfile_step *step, size_t i, uint64_t at);
 /* Drops the numbers that were read for value `i`; marey_dumps_get() reads them again. */
 void marey__place_drop(struct marey__value_place *place);
 /* Sets the file of the last value. MAREY_ENOMEM. */

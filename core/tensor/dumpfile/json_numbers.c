@@ -274,7 +274,7 @@ marey_status marey__numbers_convert(struct marey__numbers *numbers, const struct
     uint64_t n_bytes;
     const enum marey_dtype from = numbers->shape.dtype;
     if (!is_same_shape(&numbers->shape, wanted) || !marey__shape_bytes(wanted, &n_bytes))
-        return marey__fail(MAREY_EFORMAT, "its lists are not as long as the manifest says");
+        return marey__fail(MAREY_EFORMAT, "list lengths differ from the shape in the manifest");
     if (from == wanted->dtype || n_bytes == 0) {
         numbers->shape = *wanted;
         return MAREY_OK;

@@ -381,7 +381,7 @@ static void find_numbers(struct marey_dumps *dumps, const struct line *line)
         const bool is_there = line->offset <= len && value->n_bytes <= len - line->offset &&
                               value->n_bytes == line->n_bytes;
         if (is_there) {
-            marey__step_inside(step, step->n_values - 1, step->data_start + line->offset);
+            marey__step_set_offset(step, step->n_values - 1, step->data_start + line->offset);
         } else {
             value->missing = "unfinished";
             marey__dumps_note(dumps, "%s: the numbers of '%s' are not all in the file", step->path,

@@ -171,11 +171,11 @@ static marey_status parse(struct header *h, const char *path, struct marey__npy 
                            "%s holds Python objects as a pickle, which is never loaded", path);
     out->shape.dtype = type_of(path, h, &out->is_swapped);
     if (out->shape.dtype == MAREY_DTYPE_NONE)
-        return marey__fail(
-            MAREY_EFORMAT,
-            "%s is of numpy's type '%s', which says too little; call it NAME.bf16.npy if it is "
-            "bfloat16, or save it as safetensors",
-            path, h->descr);
+        return marey__fail(MAREY_EFORMAT,
+                           "%s: dtype '%s' is ambiguous; name the file NAME.bf16.npy if it is "
+                           "bfloat16, or save it "
+                           "as safetensors",
+                           path, h->descr);
     return MAREY_OK;
 }
 

@@ -89,7 +89,7 @@ static marey_status load_safetensors(struct marey__dumpfile_step *step)
     MAREY_TRY(marey__safetensors_parse(step->path, head.data, step->file.len, add_tensor, &loader,
                                        &data_at));
     for (size_t i = 0; i < step->n_values; i++)
-        marey__step_inside(step, i, data_at + loader.offsets[i]);
+        marey__step_set_offset(step, i, data_at + loader.offsets[i]);
     return MAREY_OK;
 }
 

@@ -77,7 +77,7 @@ marey_status marey__step_shape(struct marey__dumpfile_step *step, const struct m
     return MAREY_OK;
 }
 
-void marey__step_inside(struct marey__dumpfile_step *step, size_t i, uint64_t at)
+void marey__step_set_offset(struct marey__dumpfile_step *step, size_t i, uint64_t at)
 {
     step->places[i] = (struct marey__value_place){.has_numbers = true, .is_inside = true, .at = at};
 }

@@ -24,7 +24,7 @@ marey_status marey_tensor_write(const struct marey_tensor *tensor, enum marey_du
         MAREY_TRY(marey__json_tensor_write(tensor, &(struct marey__json_style){0}, put_bytes, out));
         is_out = put_bytes(out, "\n", 1);
     } else {
-        MAREY_TRY(marey__form_head_put(&head, tensor, form, name, strlen(name), 0, -1));
+        MAREY_TRY(marey__tensor_header_put(&head, tensor, form, name, strlen(name), 0, -1));
         is_out = put_bytes(out, head.data, head.len) &&
                  put_bytes(out, tensor->data, (size_t)marey_tensor_bytes(tensor));
     }

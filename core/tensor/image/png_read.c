@@ -167,9 +167,9 @@ static marey_status take_rows(const struct png *png, uint8_t *rows, size_t row_b
         uint8_t *row = rows + y * (row_bytes + 1) + 1;
         const uint8_t *above = y != 0 ? row - (row_bytes + 1) : NULL;
         if (!undo_filter(row[-1], row, above, row_bytes, pixel))
-            return broken("a row has a filter that there is not");
+            return broken("unknown row filter");
         if (!take_row(png, row, image->n_channels, images->samples + y * out_bytes))
-            return broken("a pixel has a colour that its palette has not");
+            return broken("palette index out of range");
     }
     return MAREY_OK;
 }

@@ -199,7 +199,7 @@ static bool has_failed(const struct marey__compare *job)
 enum { MAX_WAITING = 128 };
 
 /* `lock` guards all but `job`. */
-struct crew {
+struct chunk_queue {
     const struct marey__compare *job;
     uint64_t n_chunks, chunk_elements;
     pthread_mutex_t lock;
@@ -211,43 +211,43 @@ struct crew {
 };
 
 /* Takes the next chunk, once there is a slot for its sums; false at the end. */
-static bool take_chunk(struct crew *crew, uint64_t *chunk)
+static bool take_chunk(struct chunk_queue *queue, uint64_t *chunk)
 {
-    MAREY__HOLD(&crew->lock);
-    while (crew->next < crew->n_chunks && crew->next >= crew->n_added + MAX_WAITING)
-        pthread_cond_wait(&crew->moved, &crew->lock);
-    const bool is_one = crew->next < crew->n_chunks && !has_failed(crew->job);
-    *chunk = crew->next;
-    crew->next += is_one;
+    MAREY__HOLD(&queue->lock);
+    while (queue->next < queue->n_chunks && queue->next >= queue->n_added + MAX_WAITING)
+        pthread_cond_wait(&queue->moved, &queue->lock);
+    const bool is_one = queue->next < queue->n_chunks && !has_failed(queue->job);
+    *chunk = queue->next;
+    queue->next += is_one;
     return is_one;
 }
 
 /* Sums are added in order, by the thread that provides the missing one. */
-static void give_part(struct crew *crew, uint64_t chunk, const struct marey__diff_part *part)
+static void give_part(struct chunk_queue *queue, uint64_t chunk, const struct marey__diff_part *part)
 {
-    MAREY__HOLD(&crew->lock);
-    crew->waiting[chunk % MAX_WAITING] = *part;
-    crew->is_done[chunk % MAX_WAITING] = true;
-    for (; crew->is_done[crew->n_added % MAX_WAITING]; crew->n_added++) {
-        marey__diff_part_add(&crew->whole, &crew->waiting[crew->n_added % MAX_WAITING]);
-        crew->is_done[crew->n_added % MAX_WAITING] = false;
+    MAREY__HOLD(&queue->lock);
+    queue->waiting[chunk % MAX_WAITING] = *part;
+    queue->is_done[chunk % MAX_WAITING] = true;
+    for (; queue->is_done[queue->n_added % MAX_WAITING]; queue->n_added++) {
+        marey__diff_part_add(&queue->whole, &queue->waiting[queue->n_added % MAX_WAITING]);
+        queue->is_done[queue->n_added % MAX_WAITING] = false;
     }
-    pthread_cond_broadcast(&crew->moved);
+    pthread_cond_broadcast(&queue->moved);
 }
 
 static void work(void *ctx, bool may_tell)
 {
-    struct crew *crew = ctx;
+    struct chunk_queue *queue = ctx;
     struct marey__diff_part part;
     uint64_t chunk;
     fenv_t saved;
     (void)may_tell;
     marey__float_enter(&saved);
-    while (take_chunk(crew, &chunk)) {
-        const uint64_t first = chunk * crew->chunk_elements;
-        marey__compare_chunk(crew->job, first,
-                             MAREY__MIN(first + crew->chunk_elements, crew->job->n), &part);
-        give_part(crew, chunk, &part);
+    while (take_chunk(queue, &chunk)) {
+        const uint64_t first = chunk * queue->chunk_elements;
+        marey__compare_chunk(queue->job, first,
+                             MAREY__MIN(first + queue->chunk_elements, queue->job->n), &part);
+        give_part(queue, chunk, &part);
     }
     marey__float_leave(&saved);
 }
@@ -255,16 +255,16 @@ static void work(void *ctx, bool may_tell)
 static void compare_together(const struct marey__compare *job, uint64_t n_chunks,
                              uint32_t n_threads, struct marey__diff_part *whole)
 {
-    struct crew crew = {.job = job,
-                        .n_chunks = n_chunks,
-                        .chunk_elements = (uint64_t)job->block_elements * MAREY__CHUNK_BLOCKS,
-                        .lock = PTHREAD_MUTEX_INITIALIZER,
-                        .moved = PTHREAD_COND_INITIALIZER};
-    marey__diff_part_init(&crew.whole);
-    marey__work_together(work, &crew, n_threads, (size_t)n_chunks);
-    pthread_cond_destroy(&crew.moved);
-    pthread_mutex_destroy(&crew.lock);
-    *whole = crew.whole;
+    struct chunk_queue queue = {.job = job,
+                                .n_chunks = n_chunks,
+                                .chunk_elements = (uint64_t)job->block_elements * MAREY__CHUNK_BLOCKS,
+                                .lock = PTHREAD_MUTEX_INITIALIZER,
+                                .moved = PTHREAD_COND_INITIALIZER};
+    marey__diff_part_init(&queue.whole);
+    marey__run_parallel(work, &queue, n_threads, (size_t)n_chunks);
+    pthread_cond_destroy(&queue.moved);
+    pthread_mutex_destroy(&queue.lock);
+    *whole = queue.whole;
 }
 
 /* Single-threaded. */

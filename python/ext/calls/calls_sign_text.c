@@ -160,10 +160,10 @@ static void append_container(struct reader *in, enum calls_kind kind, double tim
     const struct calls_container_word word = container_of_word(next(in));
     const uint32_t length_at = in->at;
     const uint64_t length = next(in);
-    const bool is_told = length != SIZE_UNKNOWN && !word.is_each;
-    const double each = word.is_each                   ? times
-                        : word.n_first == 1 && is_told ? times * (double)length
-                                                       : 0;
+    const bool is_known = length != SIZE_UNKNOWN && !word.is_each;
+    const double each = word.is_each                    ? times
+                        : word.n_first == 1 && is_known ? times * (double)length
+                                                        : 0;
     const bool is_empty = word.n_first == 0 && !word.is_each;
     calls_append(in->out, word.is_each ? "(" : is_empty ? "" : "[");
     append_alternatives(in, word.n_first, word.is_each ? ", " : " | ", each);
@@ -173,7 +173,7 @@ static void append_container(struct reader *in, enum calls_kind kind, double tim
     }
     calls_append(in->out, word.has_more ? " | ..." : "");
     calls_append(in->out, word.is_each ? ")" : is_empty ? "" : "]");
-    if (!is_told)
+    if (!is_known)
         return;
     calls_append(in->out, "(len=");
     in->containers += times * (double)append_size(in, length_at);

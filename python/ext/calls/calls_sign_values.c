@@ -218,8 +218,8 @@ static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t ty
                      "a formatter of marey.profiler.register() returns a str, not %.200s",
                      Py_TYPE(text)->tp_name);
     struct calls_type *const type = calls_type_of(signer, type_word);
-    if (PyErr_Occurred() && type->word == type_word && !type->is_told) {
-        type->is_told = true;
+    if (PyErr_Occurred() && type->word == type_word && !type->is_reported) {
+        type->is_reported = true;
         PyErr_WriteUnraisable(formatter);
     }
     PyErr_Clear();
@@ -276,14 +276,14 @@ void calls_put_detailed(struct calls_put *put, const struct calls_type_slot *slo
 {
     const struct calls_type_slot type = *slot; /* another type may take the slot meanwhile */
     const uint32_t begin = put->n;
-    bool is_told = put->signer->options.level > CALLS_TYPES || type.kind == KIND_FORMATTED;
-    if (is_told) {
+    bool is_detailed = put->signer->options.level > CALLS_TYPES || type.kind == KIND_FORMATTED;
+    if (is_detailed) {
         calls_put(put, type.word);
         Py_INCREF(value); /* a formatter may remove it from its container */
-        is_told = put_details(put, &type, value, depth);
+        is_detailed = put_details(put, &type, value, depth);
         Py_DECREF(value);
     }
-    if (is_told && !put->is_cut)
+    if (is_detailed && !put->is_cut)
         return;
     put->n = begin;
     put->is_cut = false;

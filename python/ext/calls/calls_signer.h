@@ -113,7 +113,7 @@ struct calls_type {
     PyObject *detail;   /* owned; a formatter, or the getter for a value of the type; or NULL */
     uint64_t word;
     enum calls_kind kind;
-    bool is_told; /* its formatter's exception was reported */
+    bool is_reported; /* its formatter's exception was reported */
 };
 
 /* Names of attributes and parameters: X(in NAME_..., text). */

@@ -1,16 +1,16 @@
 /*
- * Circles of calls: recursive functions, or a thousand modules that import one another through a few functions. The shares
+ * Cycles of calls: recursive functions, or a thousand modules that import one another through a few functions. The shares
  * of pstats_tree.c are undefined there. But the time of an inner call lies within that of the outer one, so long calls
  * must be outside shorter ones:
  *
  *   a path has the time of the call that led to it;
  *   it gets the longest of its function's calls that fits, then the next that fits into the remaining time;
- *   if time and unassigned calls remain, it goes around the circle once more.
+ *   if time and unassigned calls remain, it goes around the cycle once more.
  *
  *   _call_impl 4.7 s ── Sequential.forward 4.6 s ── _call_impl, once more ── Linear.forward 3.9 s
  *                                                                         '─ ReLU.forward 0.7 s
  *
- * Each call is assigned once per entry into the circle; an entry's share is its share of the time of all entries.
+ * Each call is assigned once per entry into the cycle; an entry's share is its share of the time of all entries.
  */
 #include <math.h>
 
@@ -19,10 +19,10 @@
 /* Tolerance for fitting: sums in the file do not add up to the last microsecond. */
 static const double tolerance = 1.02, tolerance_ns = 1000;
 
-/* Limit for a function in circles with a million callees; beyond it, each call is checked once. */
+/* Limit for a function in cycles with a million callees; beyond it, each call is checked once. */
 static const uint64_t most_looks = 1 << 26;
 
-/* ---- functions in circles ---- */
+/* ---- functions in cycles ---- */
 
 /* Tarjan's algorithm; a function's number is 0 until it is visited. */
 struct finding {
@@ -42,16 +42,16 @@ static void meet(struct finding *f, uint32_t function)
     f->way[f->n_way++] = function;
 }
 
-/* `function` and everything above it on the stack are one circle. */
-static void close_circle(struct marey__profile_making *m, struct finding *f, uint32_t function)
+/* `function` and everything above it on the stack are one cycle. */
+static void close_cycle(struct marey__profile_making *m, struct finding *f, uint32_t function)
 {
     uint32_t member;
     do {
         member = f->stack[--f->n_stack];
         f->is_on_stack[member] = false;
-        m->functions[member].circle = (uint32_t)m->n_circles;
+        m->functions[member].cycle = (uint32_t)m->n_cycles;
     } while (member != function);
-    m->n_circles++;
+    m->n_cycles++;
 }
 
 static void find_from(struct marey__profile_making *m, struct finding *f, uint32_t start)
@@ -75,40 +75,40 @@ static void find_from(struct marey__profile_making *m, struct finding *f, uint32
             f->lowest[caller] = MAREY__MIN(f->lowest[caller], f->lowest[function]);
         }
         if (f->lowest[function] == f->numbers[function])
-            close_circle(m, f, function);
+            close_cycle(m, f, function);
     }
 }
 
-/* Discard circles of one function that does not call itself, which are most. */
-static bool keep_circles(struct marey__profile_making *m)
+/* Discard cycles of one function that does not call itself, which are most. */
+static bool keep_cycles(struct marey__profile_making *m)
 {
     const struct marey__profile *p = m->profile;
-    m->circles = marey__calloc(m->n_circles + 1, sizeof *m->circles);
-    bool *is_circle MAREY__FREED = marey__calloc(m->n_circles + 1, sizeof *is_circle);
-    if (m->circles == NULL || is_circle == NULL)
+    m->cycles = marey__calloc(m->n_cycles + 1, sizeof *m->cycles);
+    bool *is_cycle MAREY__FREED = marey__calloc(m->n_cycles + 1, sizeof *is_cycle);
+    if (m->cycles == NULL || is_cycle == NULL)
         return false;
     for (size_t i = 0; i < p->n_edges; i++) {
-        const uint32_t circle = m->functions[p->edges[i].caller].circle;
-        m->edges[i].is_inner = circle == m->functions[p->edges[i].callee].circle;
-        is_circle[circle] |= m->edges[i].is_inner;
+        const uint32_t cycle = m->functions[p->edges[i].caller].cycle;
+        m->edges[i].is_inner = cycle == m->functions[p->edges[i].callee].cycle;
+        is_cycle[cycle] |= m->edges[i].is_inner;
     }
     for (size_t i = 0; i < p->n_functions; i++)
-        if (!is_circle[m->functions[i].circle])
-            m->functions[i].circle = MAREY__NO_CIRCLE;
+        if (!is_cycle[m->functions[i].cycle])
+            m->functions[i].cycle = MAREY__NO_CYCLE;
     for (size_t i = 0; i < p->n_edges; i++) {
-        const uint32_t caller = m->functions[p->edges[i].caller].circle;
-        const uint32_t callee = m->functions[p->edges[i].callee].circle;
-        if (caller != MAREY__NO_CIRCLE) {
-            m->circles[caller].n_edges++;
-            m->circles[caller].n_new++;
+        const uint32_t caller = m->functions[p->edges[i].caller].cycle;
+        const uint32_t callee = m->functions[p->edges[i].callee].cycle;
+        if (caller != MAREY__NO_CYCLE) {
+            m->cycles[caller].n_edges++;
+            m->cycles[caller].n_new++;
         }
-        if (callee != MAREY__NO_CIRCLE && !m->edges[i].is_inner)
-            m->circles[callee].entries_ns += p->edges[i].total_ns;
+        if (callee != MAREY__NO_CYCLE && !m->edges[i].is_inner)
+            m->cycles[callee].entries_ns += p->edges[i].total_ns;
     }
     return true;
 }
 
-bool marey__circles_find(struct marey__profile_making *m)
+bool marey__call_cycles_find(struct marey__profile_making *m)
 {
     const size_t n = m->profile->n_functions;
     uint32_t *numbers = marey__calloc(5 * n + 1, sizeof *numbers);
@@ -125,14 +125,14 @@ bool marey__circles_find(struct marey__profile_making *m)
                 find_from(m, &f, i);
     }
     MAREY__FREE_ALL(numbers, f.is_on_stack);
-    return has_memory && keep_circles(m);
+    return has_memory && keep_cycles(m);
 }
 
-/* ---- entries into a circle ---- */
+/* ---- entries into a cycle ---- */
 
 /* One entry. */
 struct run {
-    double share; /* of all entries into this circle */
+    double share; /* of all entries into this cycle */
     uint64_t number;
     uint32_t n_left; /* calls not yet assigned */
     bool only_new;   /* calls on some path count as assigned */
@@ -162,7 +162,7 @@ static bool add_path(struct marey__profile_making *m, uint32_t path, uint32_t ed
                                              .is_once_more = is_once_more};
     const uint32_t child = marey__profile_path(m, path, callee, &step);
     if (!(state->n_calls > 0))
-        m->circles[m->functions[m->profile->edges[edge].caller].circle].n_new--;
+        m->cycles[m->functions[m->profile->edges[edge].caller].cycle].n_new--;
     state->n_calls += step.n_calls;
     if (child == 0)
         return false;
@@ -251,17 +251,17 @@ static bool visit(struct marey__profile_making *m, struct run *run, uint32_t pat
     return true;
 }
 
-bool marey__circle_enter(struct marey__profile_making *m, uint32_t path, bool only_new)
+bool marey__call_cycle_enter(struct marey__profile_making *m, uint32_t path, bool only_new)
 {
-    const uint32_t circle = m->functions[m->paths->paths[path].frame].circle;
-    const double all_ns = m->circles[circle].entries_ns;
+    const uint32_t cycle = m->functions[m->paths->paths[path].frame].cycle;
+    const double all_ns = m->cycles[cycle].entries_ns;
     struct run run = {.share = all_ns > 0 ? fmin(m->steps[path].total_ns / all_ns, 1) : 1,
                       .number = ++m->n_runs,
-                      .n_left = m->circles[circle].n_edges,
+                      .n_left = m->cycles[cycle].n_edges,
                       .only_new = only_new};
     if (only_new) {
         run.share = 1;
-        run.n_left = m->circles[circle].n_new;
+        run.n_left = m->cycles[cycle].n_new;
     }
     m->n_todo = 0;
     if (!push(m, path))
@@ -274,20 +274,20 @@ bool marey__circle_enter(struct marey__profile_making *m, uint32_t path, bool on
 
 /* ---- remaining calls ---- */
 
-bool marey__circles_force(struct marey__profile_making *m, bool *is_any)
+bool marey__call_cycles_force(struct marey__profile_making *m, bool *is_any)
 {
     *is_any = false;
     for (uint32_t edge = 0; edge < m->profile->n_edges; edge++) {
         const struct marey__profiled_edge *e = &m->profile->edges[edge];
         const struct marey__function_state *caller = &m->functions[e->caller];
-        if (caller->circle == MAREY__NO_CIRCLE || m->edges[edge].n_calls > 0 || caller->roomiest == 0)
+        if (caller->cycle == MAREY__NO_CYCLE || m->edges[edge].n_calls > 0 || caller->roomiest == 0)
             continue;
         const uint32_t path = caller->roomiest;
         *is_any = true;
         m->n_todo = 0;
         if (!add_path(m, path, edge, e->n_calls, e->total_ns, false))
             return false;
-        if (m->n_todo != 0 && !marey__circle_enter(m, m->todo[0], true))
+        if (m->n_todo != 0 && !marey__call_cycle_enter(m, m->todo[0], true))
             return false;
     }
     return true;

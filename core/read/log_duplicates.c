@@ -9,7 +9,7 @@
 
 enum { MAX_LISTED = 5 };
 
-enum twin { TWIN_NONE, TWIN_COPY, TWIN_RESTART, TWIN_BESIDE };
+enum duplicate { DUPLICATE_NONE, DUPLICATE_COPY, DUPLICATE_RESTART, DUPLICATE_BESIDE };
 
 static bool is_same_process(const struct marey_process *a, const struct marey_process *b)
 {
@@ -18,18 +18,18 @@ static bool is_same_process(const struct marey_process *a, const struct marey_pr
 }
 
 /* Both have the same rank and run; `a` starts first. */
-static enum twin compare(const struct marey__run_rank *a, const struct marey__run_rank *b)
+static enum duplicate compare(const struct marey__run_rank *a, const struct marey__run_rank *b)
 {
     if (is_same_process(a->process, b->process))
-        return TWIN_COPY;
+        return DUPLICATE_COPY;
     const bool is_same_host = strcmp(a->process->host, b->process->host) == 0;
     if (is_same_host && (a->process->pid == b->process->ppid || a->process->ppid == b->process->pid))
-        return TWIN_NONE;
+        return DUPLICATE_NONE;
     if (b->begin_ns >= a->end_ns)
-        return TWIN_RESTART;
+        return DUPLICATE_RESTART;
     /* A process within the other's lifetime was likely started by it, unless both have the same parent. */
     const bool is_within = b->end_ns <= a->end_ns && a->process->ppid != b->process->ppid;
-    return is_same_host && is_within ? TWIN_NONE : TWIN_BESIDE;
+    return is_same_host && is_within ? DUPLICATE_NONE : DUPLICATE_BESIDE;
 }
 
 static const char *file_of(const struct marey_process *process)
@@ -37,16 +37,16 @@ static const char *file_of(const struct marey_process *process)
     return marey__base_name(process->log_path);
 }
 
-static void warn_twin(const struct marey__run_rank *a, const struct marey__run_rank *b,
-                      enum twin twin, struct marey__warnings *warnings)
+static void warn_duplicate(const struct marey__run_rank *a, const struct marey__run_rank *b,
+                           enum duplicate duplicate, struct marey__warnings *warnings)
 {
     const struct marey_process *x = a->process, *y = b->process;
-    if (twin == TWIN_COPY)
+    if (duplicate == DUPLICATE_COPY)
         marey__warn(warnings,
                     "%s and %s are logs of the same process, rank %d, which is counted twice: "
                     "remove one of the two files.",
                     file_of(x), file_of(y), x->rank);
-    else if (twin == TWIN_RESTART)
+    else if (duplicate == DUPLICATE_RESTART)
         marey__warn(warnings,
                     "Rank %d was restarted: process %" PRId64 " on %s ended before process %" PRId64
                     " on %s began. Its figures include both.",
@@ -59,26 +59,27 @@ static void warn_twin(const struct marey__run_rank *a, const struct marey__run_r
                     x->rank, x->pid, x->host, y->pid, y->host, file_of(x), file_of(y));
 }
 
-void marey__check_twins(const struct marey__run_rank *ranks, size_t n,
-                        struct marey__warnings *warnings)
+void marey__check_duplicate_ranks(const struct marey__run_rank *ranks, size_t n,
+                                  struct marey__warnings *warnings)
 {
     static const char *const words[] = {
-        [TWIN_COPY] = "have two copies of a log",
-        [TWIN_RESTART] = "were restarted",
-        [TWIN_BESIDE] = "had two processes at the same time",
+        [DUPLICATE_COPY] = "have two copies of a log",
+        [DUPLICATE_RESTART] = "were restarted",
+        [DUPLICATE_BESIDE] = "had two processes at the same time",
     };
-    size_t n_found[TWIN_BESIDE + 1] = {0};
+    size_t n_found[DUPLICATE_BESIDE + 1] = {0};
     for (size_t i = 1; i < n; i++) {
         const struct marey__run_rank *a = &ranks[i - 1], *b = &ranks[i];
         if (a->process->rank != b->process->rank || a->run[0] == '\0' || strcmp(a->run, b->run) != 0)
             continue;
-        const enum twin twin = compare(a, b);
-        if (twin != TWIN_NONE && n_found[twin]++ < MAX_LISTED)
-            warn_twin(a, b, twin, warnings);
+        const enum duplicate duplicate = compare(a, b);
+        if (duplicate != DUPLICATE_NONE && n_found[duplicate]++ < MAX_LISTED)
+            warn_duplicate(a, b, duplicate, warnings);
     }
-    for (enum twin twin = TWIN_COPY; twin <= TWIN_BESIDE; twin++)
-        if (n_found[twin] > MAX_LISTED)
-            marey__warn(warnings, "%zu more ranks %s.", n_found[twin] - MAX_LISTED, words[twin]);
+    for (enum duplicate duplicate = DUPLICATE_COPY; duplicate <= DUPLICATE_BESIDE; duplicate++)
+        if (n_found[duplicate] > MAX_LISTED)
+            marey__warn(warnings, "%zu more ranks %s.", n_found[duplicate] - MAX_LISTED,
+                        words[duplicate]);
 }
 
 /* ---- clocks ---- */

@@ -9,15 +9,15 @@
 #include "instrument/dump/internal.h"
 #include "tensor/kernels/internal.h"
 
-struct side {
+struct value_writer {
     struct marey__dump_item *item;
     const struct marey__dump_place *place;
-    const struct marey__dump_side *where;
+    const struct marey__dump_value_target *where;
     struct marey__buf name; /* the value's name, made safe for a file, without suffix; and a NUL */
 };
 
 /* A name for the next file of the value; NULL on out of memory. Owned by the item. */
-static const char *next_name(struct side *s, const char *suffix)
+static const char *next_name(struct value_writer *s, const char *suffix)
 {
     struct marey__dump_files *const files = &s->item->files;
     char *const name = marey__alloc(s->name.len + strlen(suffix));
@@ -30,7 +30,7 @@ static const char *next_name(struct side *s, const char *suffix)
     return files->names[files->n++] = name;
 }
 
-static marey_status begin(struct side *s, struct marey__dump_file *file, const char *suffix)
+static marey_status begin(struct value_writer *s, struct marey__dump_file *file, const char *suffix)
 {
     const char *const name = next_name(s, suffix);
     struct marey__buf full MAREY__FINALLY(marey__buf_fini) = {0};
@@ -41,7 +41,7 @@ static marey_status begin(struct side *s, struct marey__dump_file *file, const c
     return MAREY_OK;
 }
 
-static marey_status save(struct side *s, const char *suffix, const struct marey__buf *head,
+static marey_status save(struct value_writer *s, const char *suffix, const struct marey__buf *head,
                          const void *bytes, size_t len)
 {
     struct marey__dump_file file;
@@ -55,7 +55,7 @@ static marey_status save(struct side *s, const char *suffix, const struct marey_
 }
 
 /* The text beside a file, under the same name with a longer suffix; not listed among the value's files. */
-static marey_status save_meta(struct side *s, const struct marey__buf *text)
+static marey_status save_meta(struct value_writer *s, const struct marey__buf *text)
 {
     struct marey__dump_files *const files = &s->item->files;
     char suffix[MAREY__FILE_NAME_MAX + 64];
@@ -70,7 +70,7 @@ static marey_status save_meta(struct side *s, const struct marey__buf *text)
 
 /* ---- the forms ---- */
 
-static marey_status save_json(struct side *s)
+static marey_status save_json(struct value_writer *s)
 {
     struct marey__dump_file file;
     MAREY_TRY(begin(s, &file, ".json"));
@@ -82,13 +82,13 @@ static marey_status save_json(struct side *s)
 }
 
 /* As .bin, .npy, or .safetensors with the path as the tensor's name. */
-static marey_status save_bytes(struct side *s, const char *suffix)
+static marey_status save_bytes(struct value_writer *s, const char *suffix)
 {
     const struct marey_tensor *const t = &s->item->value.tensor;
     struct marey__buf head MAREY__FINALLY(marey__buf_fini) = {0};
     struct marey__buf meta MAREY__FINALLY(marey__buf_fini) = {0};
-    MAREY_TRY(marey__form_head_put(&head, t, s->item->value.type, s->where->path->data,
-                                   s->where->path->len, s->where->step, s->place->rank));
+    MAREY_TRY(marey__tensor_header_put(&head, t, s->item->value.type, s->where->path->data,
+                                       s->where->path->len, s->where->step, s->place->rank));
     MAREY_TRY(save(s, suffix, &head, t->data, s->item->n_bytes));
     marey__bin_meta_put(&meta, t);
     return s->item->value.type == MAREY_DUMP_BINARY ? save_meta(s, &meta) : MAREY_OK;
@@ -144,7 +144,7 @@ static const struct marey__dump_images *find_images(void)
     return image_library.found;
 }
 
-static marey_status save_image(struct side *s, const struct marey__dump_images *lib,
+static marey_status save_image(struct value_writer *s, const struct marey__dump_images *lib,
                                const struct marey_image *image, const char *suffix)
 {
     static const char *const formats[] = {"RGB", "BGR", "Intensity"};
@@ -171,7 +171,7 @@ static void image_suffix(char *out, size_t size, size_t number, uint32_t n_axes,
     marey__append(out, size, &len, ".png");
 }
 
-static marey_status save_images(struct side *s)
+static marey_status save_images(struct value_writer *s)
 {
     static const struct marey_image_options accvlab = {.truncates = 1};
     const bool is_accvlab = s->where->has_meta && s->item->image == NULL;
@@ -197,7 +197,7 @@ static marey_status save_images(struct side *s)
     return st;
 }
 
-static marey_status save_value(struct side *s)
+static marey_status save_value(struct value_writer *s)
 {
     switch (s->item->value.type) {
     case MAREY_DUMP_BINARY:
@@ -217,10 +217,11 @@ static marey_status save_value(struct side *s)
     }
 }
 
-void marey__dump_side_write(struct marey__dump_item *item, const struct marey__dump_place *place,
-                            const struct marey__dump_side *where, struct marey__dump_result *result)
+void marey__dump_value_write(struct marey__dump_item *item, const struct marey__dump_place *place,
+                             const struct marey__dump_value_target *where,
+                             struct marey__dump_result *result)
 {
-    struct side s = {.item = item, .place = place, .where = where};
+    struct value_writer s = {.item = item, .place = place, .where = where};
     marey__file_name_put(&s.name, where->name->data, where->name->len, "");
     marey__buf_put(&s.name, "", 1);
     const marey_status st = s.name.failed ? marey__no_memory() : save_value(&s);
