@@ -97,7 +97,7 @@ def step(kept):
     with marey.step():
         with marey.phase("evaluate"):
             kept.append(b"x" * int(sys.argv[1]))
-            time.sleep(0.15)
+            time.sleep(1 if len(kept) == 12 else 0.1)
 
 kept = []
 for _ in range(12):

@@ -312,7 +312,7 @@ struct marey__facts {
             bool is_group;      /* the limit is that of a cgroup */
             uint64_t peak_ns;
         } memory;
-        uint32_t io_wait;                  /* the most frequent wait, as a code */
+        uint32_t io_wait; /* the most frequent wait, as a code */
         struct marey__fact_place io_place;
     } system;
     struct marey__fact_gpu *gpus;
