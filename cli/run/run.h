@@ -27,7 +27,7 @@ bool run_target_prepare(struct run_target *target, const char *output, enum run_
 /* Removes it if we created it, because the program did not start. True if it is gone. */
 bool run_target_abandon(const struct run_target *target);
 
-/* The program's command line as one string, to be freed; NULL on out of memory. */
+/* The program's command line in shell syntax, to be freed; NULL on out of memory. */
 char *run_join_words(char *const *words);
 
 /* ---- run_environment.c: the program's environment ---- */

@@ -191,12 +191,13 @@ char *run_join_words(char *const *words)
 {
     size_t len = 1;
     for (size_t i = 0; words[i] != NULL; i++)
-        len += strlen(words[i]) + 1;
-    char *text = malloc(len), *p = text;
+        len += 4 * strlen(words[i]) + 5; /* what cli_quote needs */
+    char *text = calloc(1, len), *p = text;
     for (size_t i = 0; text != NULL && words[i] != NULL; i++) {
         if (i > 0)
             *p++ = ' ';
-        p = stpcpy(p, words[i]);
+        cli_quote(words[i], p, len - (size_t)(p - text));
+        p += strlen(p);
     }
     return text;
 }

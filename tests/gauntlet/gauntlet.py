@@ -30,8 +30,8 @@ INNER = re.compile(r"(\.<locals>)?\.<(listcomp|dictcomp|setcomp|genexpr|lambda)>
 C_FUNCTION = re.compile(r"\w[\w *]*?(\w+)\(")
 TIME = re.compile(r"([\d.]+) ms/\w+")
 LIMIT_S = 300
-EXPERIMENTAL = {"exposed-communication"}
-WITHOUT_PLACE = {"cpu-oversubscribed", "memory-leak"}  # risks that name no function
+EXPERIMENTAL = {"exposed-communication", "throttled"}
+WITHOUT_PLACE = {"cpu-oversubscribed", "memory-leak", "memory-near-limit", "throttled"}  # risks that name no function
 
 Program = Union[Slow, Healthy]
 

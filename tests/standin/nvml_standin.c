@@ -8,6 +8,8 @@
  *     watts BASE SWING SECONDS    power is BASE + SWING * sin(2 pi t / SECONDS), t the monotonic clock (default 200 0 1)
  *     busy PERCENT                utilization, and GPM's figures (default 50)
  *     busy_ring PERIOD_MS N       the buffer of utilization: N samples, so far apart (default 20 100)
+ *     throttle I BITS MHZ N M     of N readings of the state of GPU I, the first M have these reasons and this clock (default:
+ *                                 the power cap, at the full clock)
  *     error NAME CODE [N]         the function NAME (without "nvmlDeviceGet" or "nvml") fails with CODE, from its N-th call on
  *     hang NAME [N]               it does not come back
  *     counter wrap|reset|stuck    what the energy counter does at its second reading
@@ -36,6 +38,9 @@ typedef struct gpu {
     int index, n_slices, slice; /* slice: -1 for a GPU */
     char model[64];
     unsigned long long n_counts, first_mj;
+    /* Of each `every` readings of its state, `many` have these reasons and this clock. */
+    unsigned long long reasons;
+    unsigned mhz, every, many, n_states;
     struct gpu *parent;
 } gpu;
 
@@ -67,6 +72,8 @@ static void read_line(const char *line)
     struct rule *const rule = &script.rules[script.n_rules];
     char word[64] = "", name[64] = "";
     int i = 0, n = 0;
+    unsigned long long reasons = 0;
+    unsigned mhz = 0, every = 0, many = 0;
     *rule = (struct rule){.from = 1};
     if (sscanf(line, "gpus %d", &n) == 1)
         script.n = n;
@@ -74,7 +81,13 @@ static void read_line(const char *line)
         snprintf(script.gpus[i].model, sizeof script.gpus[i].model, "%s", name);
     else if (sscanf(line, "slices %d %d", &i, &n) == 2 && i < MAX_GPUS && n <= MAX_SLICES)
         script.gpus[i].n_slices = n;
-    else if (sscanf(line, "error %39s %d %llu", rule->name, &rule->code, &rule->from) >= 2)
+    else if (sscanf(line, "throttle %d %llu %u %u %u", &i, &reasons, &mhz, &every, &many) == 5 &&
+             i < MAX_GPUS) {
+        script.gpus[i].reasons = reasons;
+        script.gpus[i].mhz = mhz;
+        script.gpus[i].every = every;
+        script.gpus[i].many = many;
+    } else if (sscanf(line, "error %39s %d %llu", rule->name, &rule->code, &rule->from) >= 2)
         script.n_rules += script.n_rules + 1 < MAX_RULES;
     else if (sscanf(line, "hang %39s %llu", rule->name, &rule->from) >= 1) {
         rule->hangs = 1;
@@ -226,10 +239,15 @@ EXPORT int nvmlDeviceGetUtilizationRates(gpu *g, unsigned *out)
     return call("UtilizationRates", g);
 }
 
+static int is_throttled(const gpu *g)
+{
+    return g->every != 0 && g->n_states % g->every < g->many;
+}
+
 EXPORT int nvmlDeviceGetClockInfo(gpu *g, int domain, unsigned *mhz);
 EXPORT int nvmlDeviceGetClockInfo(gpu *g, int domain, unsigned *mhz)
 {
-    *mhz = domain == 1 ? 1980 : 2619;
+    *mhz = domain != 1 ? 2619 : is_throttled(g) ? g->mhz : 1980;
     return call("ClockInfo", g);
 }
 
@@ -243,7 +261,8 @@ EXPORT int nvmlDeviceGetTemperature(gpu *g, int sensor, unsigned *celsius)
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(gpu *g, unsigned long long *bits);
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(gpu *g, unsigned long long *bits)
 {
-    *bits = 4;
+    *bits = g->every == 0 ? 4 : is_throttled(g) ? g->reasons : 0;
+    g->n_states++;
     return call("Throttle", g);
 }
 

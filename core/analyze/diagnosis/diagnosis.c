@@ -10,14 +10,12 @@
 
 /* In order of precedence: a rule may use the findings of earlier ones. */
 static marey__finding_rule *const rules[] = {
-    marey__find_memory_leak,     marey__find_cpu_oversubscribed,
-    marey__find_straggler,       marey__find_exposed_communication,
-    marey__find_input_bound,     marey__find_sync_bound,
-    marey__find_host_bound,      marey__find_recompilation,
-    marey__find_logging_in_step, marey__find_gil_contention,
-    marey__find_slow_steps,      marey__find_gc_pauses,
-    marey__find_hot_function,    marey__find_lock_contention,
-    marey__find_io_bound,        marey__find_startup_dominates};
+    marey__find_memory_leak,     marey__find_cpu_oversubscribed, marey__find_memory_near_limit,
+    marey__find_throttled,       marey__find_straggler,          marey__find_exposed_communication,
+    marey__find_input_bound,     marey__find_sync_bound,         marey__find_host_bound,
+    marey__find_recompilation,   marey__find_logging_in_step,    marey__find_gil_contention,
+    marey__find_slow_steps,      marey__find_gc_pauses,          marey__find_hot_function,
+    marey__find_lock_contention, marey__find_io_bound,           marey__find_startup_dominates};
 
 /* ---- findings ---- */
 

@@ -154,6 +154,33 @@ static void put_evidence(struct marey__buf *b, const struct marey__facts *facts,
     marey__buf_puts(b, "]");
 }
 
+/*
+ * Records the program again and compares; RUN.marey gives RUN-fixed.marey. Null where each rank of a launcher had a `marey
+ * run`: the command of the launcher is not recorded.
+ */
+static void put_verify(struct marey__buf *b, const marey_recording *recording)
+{
+    const bool is_one = recording != NULL && marey_recording_n_runs(recording) == 1;
+    const struct marey_process *const run = is_one ? marey_recording_run(recording, 0) : NULL;
+    const char *const slash = is_one ? strrchr(run->log_path, '/') : NULL;
+    char text[8192];
+    if (slash == NULL || run->world_size > 1 || run->command[0] == '\0' ||
+        memchr(run->log_path, '\'', (size_t)(slash - run->log_path)) != NULL) {
+        put_text(b, "verify", NULL);
+        return;
+    }
+    const int len = (int)(slash - run->log_path),
+              stem = len > 6 && strncmp(slash - 6, ".marey", 6) == 0 ? len - 6 : len;
+    const bool is_plain = strcspn(run->log_path, " $`\"\\*?[]#~=%!&|;<>(){}\n\t") >= (size_t)len;
+    const char *const quote = is_plain ? "" : "'";
+    const int n = snprintf(
+        text, sizeof text,
+        "marey run -o %s%.*s-fixed.marey%s %s && marey compare %s%.*s%s %s%.*s-fixed.marey%s",
+        quote, stem, run->log_path, quote, run->command, quote, len, run->log_path, quote, quote,
+        stem, run->log_path, quote);
+    put_text(b, "verify", n < (int)sizeof text ? text : NULL);
+}
+
 /* The fields that findings and their causes share; `f` is the finding. */
 static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
                       const struct marey__cause *cause, const struct marey__finding *f,
@@ -189,7 +216,9 @@ static void put_cause(struct marey__buf *b, const struct marey__facts *facts,
     }
     marey__buf_puts(b, "],");
     put_text(b, "action", cause->action);
-    marey__buf_puts(b, ",\"verify\":null,");
+    marey__buf_puts(b, ",");
+    put_verify(b, is_finding ? facts->trainers[0].recording : NULL);
+    marey__buf_puts(b, ",");
     put_real(b, "confidence", f->confidence, true);
     put_evidence(b, facts, cause, evidence);
     marey__buf_puts(b, "}");

@@ -68,7 +68,7 @@ static void add_finding(struct spans *s, const struct marey__finding *f)
     else if (strcmp(f->statement.id, "gc-pauses") == 0)
         for (size_t i = 0; i < t->n_pauses; i++)
             add(s, t->pauses[i].begin_ns, t->pauses[i].end_ns);
-    else
+    else if (!f->is_risk) /* whose phase is only that of its peak */
         add_phases(s, f->statement.phase);
 }
 

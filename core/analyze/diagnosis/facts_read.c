@@ -223,13 +223,20 @@ static bool take_collection(struct marey__trainer *t, const char *text, size_t l
                        (struct marey__fact_pause){ns - (uint64_t)pause_ns, ns, (uint32_t)generation});
 }
 
-/* The program uses a GPU, whether or not its activity was traced. Always true. */
-static bool take_allocator(struct marey__trainer *t, const char *text, size_t len)
+/* That its memory was used shows that the program uses a GPU, whether or not its activity was traced. */
+static bool take_allocator(struct marey__trainer *t, const char *text, size_t len, uint64_t ns)
 {
-    char json[256] = "";
+    char json[1024] = "";
     memcpy(json, text, MAREY__MIN(len, sizeof json - 1));
     t->has_device |= marey__fact_number(json, "allocated_peak") > 0;
-    return true;
+    return MAREY__PUSH(
+        t->allocators, t->n_allocators, t->allocators_cap,
+        (struct marey__fact_allocator){.ns = ns,
+                                       .device = marey__fact_number(json, "device"),
+                                       .reserved = marey__fact_number(json, "reserved"),
+                                       .total = marey__fact_number(json, "total"),
+                                       .retries = marey__fact_number(json, "retries"),
+                                       .ooms = marey__fact_number(json, "ooms")});
 }
 
 static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
@@ -244,7 +251,7 @@ static bool take_mark(struct reading *r, const uint64_t *words, uint64_t ns)
     return strcmp(name, "DataLoader") == 0       ? take_loader(t, text, len)
            : strcmp(name, "torch.compile") == 0  ? take_text(&t->compiled, text, len)
            : strcmp(name, "gc") == 0             ? take_collection(t, text, len, ns)
-           : strcmp(name, "cuda.allocator") == 0 ? take_allocator(t, text, len)
+           : strcmp(name, "cuda.allocator") == 0 ? take_allocator(t, text, len, ns)
                                                  : true;
 }
 
@@ -289,8 +296,8 @@ static void fini_trainer(struct marey__trainer *trainer)
 {
     for (size_t i = 0; i < trainer->n_loaders; i++)
         marey__free(trainer->loaders[i].text);
-    MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->pauses, trainer->host_gaps,
-                    trainer->waits, trainer->loaders, trainer->compiled);
+    MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->pauses, trainer->allocators,
+                    trainer->host_gaps, trainer->waits, trainer->loaders, trainer->compiled);
 }
 
 static uint32_t target_of(const struct marey__facts *facts, const marey_recording *recording,
@@ -713,6 +720,7 @@ marey_status marey__facts_read(struct marey__facts *facts, const struct marey__r
         MAREY_TRY(read_samples(facts));
         MAREY_TRY(marey__facts_read_system(facts));
     }
+    MAREY_TRY(marey__facts_read_gpus(facts, request));
     marey__facts_measure_cost(facts);
     return MAREY_OK;
 }
@@ -721,7 +729,9 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    MAREY__FREE_ALL(facts->trainers, facts->joint, facts->device.steps, facts->buckets,
+    for (size_t i = 0; i < facts->n_gpus; i++)
+        marey__free(facts->gpus[i].clocks);
+    MAREY__FREE_ALL(facts->trainers, facts->gpus, facts->joint, facts->device.steps, facts->buckets,
                     facts->rank_buckets, facts->slow_samples, facts->stack_flags);
     marey__key_map_fini(&facts->buckets_by_key);
     marey__key_map_fini(&facts->rank_buckets_by_key);

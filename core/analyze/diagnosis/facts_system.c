@@ -18,6 +18,7 @@ struct reading {
     double sums[MAREY__SYSTEM_COUNTERS],
         all_ns; /* values weighted by the time since the previous ones */
     uint32_t n_anonymous[MAREY__MEMORY_PARTS];
+    double group_limit, machine_memory;
     uint32_t *trainers; /* by process of the set: its trainer, plus one */
     uint64_t *io_by_location, *io_by_function, *io_by_wait;
     uint64_t *all_by_location; /* of main threads, at the innermost line of the user's code */
@@ -50,6 +51,20 @@ static void add_anonymous(struct reading *r, uint64_t ns, double value)
     }
 }
 
+/* At any time: a program that ends in start-up for lack of memory has no steps. The limits come before what is used. */
+static void add_memory(struct reading *r, int counter, uint64_t ns, double value)
+{
+    struct marey__fact_memory *const m = &r->facts->system.memory;
+    const double limit = r->group_limit > 0 ? r->group_limit : r->machine_memory;
+    if (counter == MAREY__SYSTEM_GROUP_LIMIT)
+        r->group_limit = value;
+    else if (counter == MAREY__SYSTEM_MACHINE_MEMORY)
+        r->machine_memory = value;
+    else if (counter == MAREY__SYSTEM_UNIQUE && limit > 0 &&
+             (m->limit <= 0 || value / limit > m->peak / m->limit))
+        *m = (struct marey__fact_memory){value, limit, r->group_limit > 0, ns};
+}
+
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
 {
     struct reading *const r = ctx;
@@ -57,12 +72,13 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
          word += marey_word_kind(*word) == MAREY_KIND_RECORD ? marey_record_length(*word) : 1) {
         const uint64_t ns = marey_batch_ns(batch, *word);
         if (marey_word_kind(*word) != MAREY_KIND_RECORD ||
-            marey_record_type_of(*word) != MAREY_RECORD_COUNTER || ns < r->begin_ns || ns > r->end_ns)
+            marey_record_type_of(*word) != MAREY_RECORD_COUNTER)
             continue;
         double value;
         const int counter = counter_of(r, marey_record_site(word[1]));
         memcpy(&value, &word[2], sizeof value);
-        if (counter < 0)
+        add_memory(r, counter, ns, value);
+        if (counter < 0 || ns < r->begin_ns || ns > r->end_ns)
             continue;
         if (counter == MAREY__SYSTEM_ANONYMOUS)
             add_anonymous(r, ns, value);

@@ -7,6 +7,7 @@
  *                 ── facts.c, facts_cost.c, facts_system.c ── warm-up, medians; cost of recording; contention
  *                 ── facts_slow.c ── occasional work, outlier steps, garbage collections
  *                 ── facts_place.c, facts_native.c ── the line of the user's code for a set of samples
+ *                 ── facts_gpu.c ── clocks of GPUs, and why they are reduced
  *                 ── startup.c ── start-up by activity
  *                 ── finding_*.c ── one rule each: condition and claim; evidence.c: times of observation
  *                 ── diagnosis.c ── sorts and limits them; verdict; tables
@@ -86,6 +87,12 @@ struct marey__fact_pause {
     uint32_t generation;
 };
 
+/* Memory statistics of torch's allocator at a time; below 0: unknown. */
+struct marey__fact_allocator {
+    uint64_t ns;
+    long device, reserved, total, retries, ooms;
+};
+
 struct marey__fact_phase_span {
     uint64_t begin_ns, end_ns;
     enum marey__fact_phase phase;
@@ -119,6 +126,8 @@ struct marey__trainer {
     size_t n_phases, phases_cap, at_phase, at_step;
     struct marey__fact_pause *pauses;
     size_t n_pauses, pauses_cap;
+    struct marey__fact_allocator *allocators;
+    size_t n_allocators, allocators_cap;
     /*
      * In traced steps, without overlaps: times in which the host leaves a device idle; waits that
      * cause idle time.
@@ -232,6 +241,17 @@ struct marey__fact_place {
 
 enum { MAREY__MEMORY_PARTS = 8 };
 
+/* A GPU that trainers may use. */
+struct marey__fact_gpu {
+    const char *name, *device, *host; /* "GPU 0 throttle reasons", "UUID|..." */
+    double mhz, highest_mhz;          /* of the SM clock: last, highest; 0: unknown */
+    struct marey__fact_clock {
+        double mhz;
+        uint64_t reasons; /* why clocks are reduced, in NVML's bits */
+    } * clocks;           /* in steps that count */
+    size_t n_clocks, clocks_cap;
+};
+
 struct marey__facts {
     struct marey__samples_set set;
     bool has_samples, has_device;
@@ -287,9 +307,16 @@ struct marey__facts {
             io_ns; /* io: waits for files, outside of phases that have their own finding */
         uint64_t io_lines_ns; /* of all samples at lines with stable samples of file waits */
         uint64_t io_slow_ns, io_logged_ns; /* of io: in outlier steps; otherwise in logging */
-        uint32_t io_wait;                  /* the most frequent wait, as a code */
+        struct marey__fact_memory {
+            double peak, limit; /* bytes, where they are closest; 0: unknown */
+            bool is_group;      /* the limit is that of a cgroup */
+            uint64_t peak_ns;
+        } memory;
+        uint32_t io_wait; /* the most frequent wait, as a code */
         struct marey__fact_place io_place;
     } system;
+    struct marey__fact_gpu *gpus;
+    size_t n_gpus, gpus_cap;
     const char *detected_by; /* NULL: no steps */
     struct marey_cost cost;
     bool is_cost_measured;
@@ -565,6 +592,10 @@ void marey__native_append_hottest(const struct marey__facts *facts, char *text, 
 double marey__native_share(const struct marey__native *native, uint64_t part_ns,
                            struct marey__finding *out);
 
+/* facts_gpu.c: after the steps are judged. */
+MAREY_WARN_UNUSED marey_status marey__facts_read_gpus(struct marey__facts *facts,
+                                                      const struct marey__request *request);
+
 struct marey__diagnosis {
     struct marey__facts facts;
     struct marey__finding findings[MAREY__MAX_FINDINGS];
@@ -582,7 +613,7 @@ marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find
     marey__find_gil_contention, marey__find_startup_dominates, marey__find_gc_pauses,
     marey__find_hot_function, marey__find_lock_contention, marey__find_io_bound,
     marey__find_cpu_oversubscribed, marey__find_straggler, marey__find_exposed_communication,
-    marey__find_memory_leak;
+    marey__find_memory_leak, marey__find_memory_near_limit, marey__find_throttled;
 
 extern const char marey__gc_action[];
 /* io-bound as a cause, where waits for files are at least half of a finding. */

@@ -32,9 +32,11 @@ struct marey__system_counters {
     size_t n_processes, processes_cap;
     struct marey__key_map process_map;
     uint64_t due_ns, last_ns, limits_ns, throttled_us, io_stall_us;
-    double cores;    /* that may be used */
-    double quota;    /* of the cgroup, in cores; 0: none */
-    char group[512]; /* the folder of the cgroup with CPU limits; "" */
+    double cores;                      /* that may be used */
+    double quota;                      /* of the cgroup, in cores; 0: none */
+    char group[512];                   /* the folder of the cgroup with CPU limits; "" */
+    double group_bytes, machine_bytes; /* of memory; 0: no limit */
+    char memory_group[512];
 };
 
 /* ---- limits ---- */
@@ -64,32 +66,43 @@ static double quota_of(const char *folder)
     return period != 0 && quota < (uint64_t)INT64_MAX ? (double)quota / (double)period : 0;
 }
 
-/* The cgroup that the program inherits from us, and those above it: the lowest quota. */
-static double find_quota(struct marey__system_counters *c)
+/* Version 2 or 1; "max" and numbers larger than any memory are none. */
+static double memory_limit_of(const char *folder)
+{
+    uint64_t bytes = number_in(folder, "memory.max", "", 0);
+    if (bytes == 0)
+        bytes = number_in(folder, "memory.limit_in_bytes", "", 0);
+    return bytes < (uint64_t)INT64_MAX / 2 ? (double)bytes : 0;
+}
+
+/* The cgroup that a process is in, and those above it: the lowest limit, and its folder. */
+static double find_lowest(pid_t pid, double (*limit_of)(const char *folder), char group[512])
 {
     static const char *const kinds[][2] = {{"\n0::", "/sys/fs/cgroup"},
                                            {":cpu,cpuacct:", "/sys/fs/cgroup/cpu"},
-                                           {":cpu:", "/sys/fs/cgroup/cpu"}};
+                                           {":cpu:", "/sys/fs/cgroup/cpu"},
+                                           {":memory:", "/sys/fs/cgroup/memory"}};
+    const char *const root = getenv("MAREY_CGROUP_ROOT"); /* of tests, instead of all mounts */
     char text[4096] = "\n";
     double lowest = 0;
-    marey__read_text("/proc/self/cgroup", text + 1, sizeof text - 1);
-    c->group[0] = '\0';
+    marey__read_proc(pid, 0, "cgroup", text + 1, sizeof text - 1);
+    group[0] = '\0';
     for (size_t i = 0; i < MAREY__COUNT_OF(kinds); i++) {
         char folder[512];
         const char *const at = strstr(text, kinds[i][0]);
         if (at == NULL)
             continue;
         const char *const path = at + strlen(kinds[i][0]);
-        int n =
-            snprintf(folder, sizeof folder, "%s%.*s", kinds[i][1], (int)strcspn(path, "\n"), path);
-        for (; n >= (int)strlen(kinds[i][1]) && n < (int)sizeof folder; n--) {
+        const char *const mount = root != NULL ? root : kinds[i][1];
+        int n = snprintf(folder, sizeof folder, "%s%.*s", mount, (int)strcspn(path, "\n"), path);
+        for (; n >= (int)strlen(mount) && n < (int)sizeof folder; n--) {
             if (folder[n] != '/' && folder[n] != '\0')
                 continue;
             folder[n] = '\0';
-            const double quota = quota_of(folder);
-            if (quota > 0 && (lowest == 0 || quota < lowest)) {
-                lowest = quota;
-                snprintf(c->group, sizeof c->group, "%s", folder);
+            const double limit = limit_of(folder);
+            if (limit > 0 && (lowest == 0 || limit < lowest)) {
+                lowest = limit;
+                snprintf(group, sizeof folder, "%s", folder);
             }
         }
     }
@@ -189,6 +202,51 @@ static void read_process(struct marey__system_counters *c, pid_t pid, double *su
     sums[MAREY__SYSTEM_SWAP] += (double)process->swap;
 }
 
+/* ---- memory ---- */
+
+static void find_memory_limit(struct marey__system_counters *c, const struct marey__family *family)
+{
+    size_t i = 0; /* a process that is there */
+    while (i + 1 < family->n && family->members[i].kind == MAREY__MEMBER_ENDED)
+        i++;
+    c->machine_bytes = (double)number_in("/proc", "meminfo", "MemTotal:", 0) * 1024;
+    c->group_bytes = find_lowest(family->members[i].pid, memory_limit_of, c->memory_group);
+    if (c->group_bytes >= c->machine_bytes)
+        c->group_bytes = 0;
+}
+
+/* What all processes below the limit use, without pages of files. */
+static double used_below_limit(const struct marey__system_counters *c)
+{
+    if (c->group_bytes == 0)
+        return c->machine_bytes - (double)number_in("/proc", "meminfo", "MemAvailable:", 0) * 1024;
+    const char *const group = c->memory_group, *const file = "memory.stat";
+    return (double)(number_in(group, file, "total_rss ", number_in(group, file, "anon ", 0)) +
+                    number_in(group, file, "total_shmem ", number_in(group, file, "shmem ", 0)));
+}
+
+/*
+ * Resident minus shared memory, plus the shared memory of the process with most of it. That is too much where a forked
+ * process still has the pages of its parent, or files are mapped: near the limit, the kernel's own count bounds it.
+ */
+static double read_unique(const struct marey__system_counters *c, const struct marey__family *family)
+{
+    const double limit = c->group_bytes != 0 ? c->group_bytes : c->machine_bytes, near = 0.9;
+    unsigned long long sum = 0, most_shared = 0;
+    for (size_t i = 0; i < family->n; i++) {
+        char text[128] = "";
+        unsigned long long resident, shared;
+        if (family->members[i].kind != MAREY__MEMBER_ENDED)
+            marey__read_proc(family->members[i].pid, 0, "statm", text, sizeof text);
+        if (sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || shared > resident)
+            continue;
+        sum += resident - shared;
+        most_shared = MAREY__MAX(most_shared, shared);
+    }
+    const double bytes = (double)(sum + most_shared) * (double)sysconf(_SC_PAGESIZE);
+    return bytes > near * limit ? MAREY__MIN(bytes, used_below_limit(c)) : bytes;
+}
+
 static marey_status put_all(struct marey__system_counters *c, struct marey__samples_log *log,
                             uint64_t now_ns, double *sums)
 {
@@ -202,6 +260,8 @@ static marey_status put_all(struct marey__system_counters *c, struct marey__samp
     sums[MAREY__SYSTEM_IO_STALL] = since(&c->io_stall_us, stall_us) * 1e3 / ns;
     sums[MAREY__SYSTEM_THROTTLED] = since(&c->throttled_us, throttled_us(c)) * 1e3 / ns;
     sums[MAREY__SYSTEM_CORES] = c->cores;
+    sums[MAREY__SYSTEM_GROUP_LIMIT] = c->group_bytes;
+    sums[MAREY__SYSTEM_MACHINE_MEMORY] = c->machine_bytes;
     return marey__samples_log_counters(log, now_ns, sums);
 }
 
@@ -216,12 +276,14 @@ marey_status marey__system_counters_read(struct marey__system_counters *c,
     const bool is_first = c->last_ns == 0;
     if (is_first || now_ns - c->limits_ns > LIMITS_S * UINT64_C(1000000000)) {
         c->limits_ns = now_ns;
-        c->quota = find_quota(c);
+        c->quota = find_lowest(getpid(), quota_of, c->group);
+        find_memory_limit(c, family);
     }
     find_cores(c, family->members[0].pid);
     for (size_t i = 0; i < family->n; i++)
         if (family->members[i].kind != MAREY__MEMBER_ENDED)
             read_process(c, family->members[i].pid, sums);
+    sums[MAREY__SYSTEM_UNIQUE] = read_unique(c, family);
     marey_status status = MAREY_OK;
     if (is_first) { /* counts of the machine and of earlier runs in the cgroup are not ours */
         c->io_stall_us = number_in("/proc/pressure", "io", "total=", 0);

@@ -16,6 +16,9 @@ const struct marey__counter_name marey__system_counter_names[MAREY__SYSTEM_COUNT
     [MAREY__SYSTEM_THROTTLED] = {"threads throttled by the cgroup", "throttled"},
     [MAREY__SYSTEM_RESIDENT] = {"resident memory (B)", "resident"},
     [MAREY__SYSTEM_ANONYMOUS] = {"anonymous memory of the largest process (B)", "anonymous"},
+    [MAREY__SYSTEM_GROUP_LIMIT] = {"memory limit of the cgroup (B)", "group_limit"},
+    [MAREY__SYSTEM_MACHINE_MEMORY] = {"memory of the machine (B)", "machine_memory"},
+    [MAREY__SYSTEM_UNIQUE] = {"unique resident memory (B)", "unique"},
 };
 
 enum { RECORD_WORDS = 3, MOST_WORDS = 1024 };

@@ -113,7 +113,10 @@ enum marey__system_counter {
     MAREY__SYSTEM_SWAP,
     MAREY__SYSTEM_THROTTLED,
     MAREY__SYSTEM_RESIDENT,
-    MAREY__SYSTEM_ANONYMOUS, /* of the process that has most */
+    MAREY__SYSTEM_ANONYMOUS,   /* of the process that has most */
+    MAREY__SYSTEM_GROUP_LIMIT, /* of memory, by a cgroup; 0: none */
+    MAREY__SYSTEM_MACHINE_MEMORY,
+    MAREY__SYSTEM_UNIQUE, /* resident; pages that processes share count once */
     MAREY__SYSTEM_COUNTERS,
 };
 /* Their sites have this category, and the key as domain. */
