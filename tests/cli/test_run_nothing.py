@@ -86,7 +86,7 @@ def test_without_permission_to_read_memory_the_rest_is_recorded(compiled, public
 
 def test_few_files_are_enough(marey: Callable[..., Finished], tmp_path: Path) -> None:
     """With a limit of 64 files for marey and the program."""
-    script = "sum(i * i for i in range(6_000_000)); import sys; sys.exit(6)"
+    script = "sum(i * i for i in range(20_000_000)); import sys; sys.exit(6)"
     (tmp_path / "busy.py").write_text(script)
     command = 'ulimit -n 64; exec "$0" run -o x.marey "$1" busy.py'
     more = {"cwd": tmp_path, "timeout": 60}

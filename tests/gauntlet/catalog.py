@@ -175,7 +175,22 @@ SLOW = (
         needs=("numpy",),
     ),
     # ---- lock-contention ----
-    Slow("transactions.c", (("return &locks[0];", "return &locks[account % STRIPES];"),), needs=()),
+    Slow(
+        "transactions.c",
+        (
+            ("return &locks[0];", "return &locks[account % STRIPES];"),
+            (
+                """    pthread_mutex_lock(lock); /* planted: lock-contention */
+    balance[account] += amount + checksum((unsigned)amount, 400) % 2;
+""",
+                """    const long fee = checksum((unsigned)amount, 400) % 2;
+    pthread_mutex_lock(lock);
+    balance[account] += amount + fee;
+""",
+            ),
+        ),
+        needs=(),
+    ),
     Slow(
         "histogram.c",
         (
@@ -265,14 +280,15 @@ SLOW = (
                 """    pairs = []
     for i in range(len(text)):
         for j in range(max(0, i - WINDOW), min(len(text), i + WINDOW + 1)):
-            if i != j and (31 * text[i] + text[j]) % 64 == 0:  # planted: startup-dominates
+            if i != j and (31 * text[i] + 17 * text[j] + text[i] * text[j]) % 64 == 0:  # planted: startup-dominates
                 pairs.append((text[i], text[j]))  # every word has its own context words
     return pairs
 """,
                 """    words = torch.tensor(text)
     pairs = [torch.stack([words[:-n], words[n:]], dim=1) for n in range(1, WINDOW + 1)]
     pairs = torch.cat([*pairs, *(pair.flip(1) for pair in pairs)])
-    return pairs[(31 * pairs[:, 0] + pairs[:, 1]) % 64 == 0]
+    first, second = pairs.unbind(1)
+    return pairs[(31 * first + 17 * second + first * second) % 64 == 0]
 """,
             ),
             ("torch.tensor(make_pairs(generate()))", "make_pairs(generate())"),

@@ -189,8 +189,8 @@ def ids(folder: Path, source: str) -> list[str]:
     [
         (ONE_EVALUATION, {"slow-steps"}),  # once says nothing about the next steps
         (LOGARITHMS, {"logging-in-step"}),
-        (TWO_MODES, {"recompilation"}),  # once for model.eval()
-        (RUNS_AHEAD, {"slow-steps", "logging-in-step"}),
+        pytest.param(TWO_MODES, {"recompilation"}, marks=pytest.mark.slow),  # once for model.eval()
+        pytest.param(RUNS_AHEAD, {"slow-steps", "logging-in-step"}, marks=pytest.mark.slow),
     ],
     ids=["one evaluation", "logarithms", "two modes", "runs ahead"],
 )
@@ -198,6 +198,7 @@ def test_a_program_without_a_finding(tmp_path, source, rules):
     assert rules.isdisjoint(ids(tmp_path, source))
 
 
+@pytest.mark.slow
 @pytest.mark.needs_torch
 def test_a_guard_on_the_mode_is_not_fixed_by_dynamic_sizes(tmp_path):
     program = tmp_path / "program.py"
@@ -209,6 +210,7 @@ def test_a_guard_on_the_mode_is_not_fixed_by_dynamic_sizes(tmp_path):
     assert "eval()" in finding["action"] and "dynamic" not in finding["action"], printed
 
 
+@pytest.mark.slow
 @pytest.mark.needs_torch
 def test_waits_for_files_in_slow_steps_are_one_finding(tmp_path):
     assert ids(tmp_path, SAVES) == ["slow-steps"]

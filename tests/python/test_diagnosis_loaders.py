@@ -114,6 +114,7 @@ others[1].terminate()
 """
 
 
+@pytest.mark.slow
 def test_the_loader_of_the_training_counts_and_only_its_workers(tmp_path):
     _, findings, printed = run(tmp_path, MANY)
     assert findings["input-bound"]["where"][0]["function"] in ("load", "Rows.__getitem__"), printed
@@ -129,6 +130,7 @@ pool.terminate()
 """
 
 
+@pytest.mark.slow
 def test_other_processes_are_not_workers_of_a_loader(tmp_path):
     spin = "def spin(n):\n    for k in range(n): n += k % 3\n"
     _, findings, printed = run(tmp_path, spin + POOL)

@@ -46,6 +46,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.needs_torch
+@pytest.mark.slow
 def test_a_checkpoint_of_one_rank_counts_in_full_and_once(tmp_path):
     program = tmp_path / "ranks.py"
     program.write_text(RANKS)

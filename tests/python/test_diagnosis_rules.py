@@ -288,9 +288,13 @@ PROGRAMS = {
     "sizes": (SIZES, "recompilation", "guard", "train_step", "compiled(torch"),
 }
 
+QUICK = ("checkpoints", "cleanup", "sizes")  # the gauntlet has other programs for each rule
+
 
 @pytest.mark.needs_torch
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
+)
 def test_a_planted_cause_is_found_and_gone_when_it_is_fixed(tmp_path, name):
     source, rule, cause, function, line = PROGRAMS[name]
     program = tmp_path / f"{name}.py"

@@ -82,7 +82,7 @@ def test_npy_of_what_numpy_has_no_type_for(tmp_path):
     """ml_dtypes saves raw bytes, and of one type something that numpy itself refuses."""
     array = np.arange(5).astype(ml_dtypes.bfloat16)
     np.save(tmp_path / "x.npy", array)
-    with pytest.raises(marey.MareyError, match=r"call it NAME\.bf16\.npy"):
+    with pytest.raises(marey.MareyError, match=r"name the file NAME\.bf16\.npy"):
         read(tmp_path / "x.npy")
     np.save(tmp_path / "x.bf16.npy", array)
     assert same_bits(as_array(read(tmp_path / "x.bf16.npy")), array)

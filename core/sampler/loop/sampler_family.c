@@ -194,7 +194,8 @@ static marey_status try_member(struct marey__family *family, struct marey__famil
     if (status == MAREY_OK)
         return MAREY_OK;
     const uint64_t age_ns = now_ns > member->began_ns ? now_ns - member->began_ns : 0;
-    if (status == MAREY_EIO && read_stat(member->pid, &stat)) /* it is there, and may not be read */
+    /* It is there and does not exit, so it may not be read. */
+    if (status == MAREY_EIO && read_stat(member->pid, &stat) && program_of(&stat) != 0)
         snprintf(family->refusal, sizeof family->refusal, "%s", marey_last_error());
     open_program(family, member, now_ns);
     const bool may_become_one =

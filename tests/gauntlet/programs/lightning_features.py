@@ -18,7 +18,7 @@ except ImportError:
 
 warnings.filterwarnings("ignore")
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-SAMPLES, STEPS, BATCH, HIDDEN = 1536, 70, 16, 1536
+SAMPLES, STEPS, BATCH, HIDDEN = 1536, 70, 16, 2304
 
 
 class Spectra(Dataset):

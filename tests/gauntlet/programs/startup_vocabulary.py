@@ -20,7 +20,7 @@ def make_pairs(text: list[int]) -> list[tuple[int, int]]:
     pairs = []
     for i in range(len(text)):
         for j in range(max(0, i - WINDOW), min(len(text), i + WINDOW + 1)):
-            if i != j and (31 * text[i] + text[j]) % 64 == 0:  # planted: startup-dominates
+            if i != j and (31 * text[i] + 17 * text[j] + text[i] * text[j]) % 64 == 0:  # planted: startup-dominates
                 pairs.append((text[i], text[j]))  # every word has its own context words
     return pairs
 
