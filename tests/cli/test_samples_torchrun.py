@@ -59,7 +59,9 @@ def is_launcher(text: str) -> bool:
 def record_job(program: Path, folder: Path, name: str) -> None:
     command = [str(program), "run", "-q", "--sample", "-o", name, "--", sys.executable, *LAUNCH]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=180
+    )
     assert done.returncode == 0, done.stderr
 
 
