@@ -180,9 +180,9 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
     if (f->device.is_untypical)
         marey__append(
             text, size, &len,
-            " What the GPU does is unknown: the few steps that were traced are not typical.");
+            " GPU activity is unknown: the few steps that were traced are not typical.");
     else if (f->has_device && f->device.traced_ns == 0)
-        marey__append(text, size, &len, " What the GPU does is unknown: no step was traced.");
+        marey__append(text, size, &len, " GPU activity is unknown: no step was traced.");
     if (!f->is_imported)
         marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
 }

@@ -96,8 +96,8 @@ static void put_action(const struct marey__diagnosis *d, const struct loading *l
             ? "Set persistent_workers=True: workers then start once. If loading is fast, "
               "use num_workers=0."
         : l->is_handing_over
-            ? "Workers are fast enough, handing batches over is not: use num_workers=0 if loading "
-              "is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
+            ? "Workers are fast enough, but handing over batches is slow: use num_workers=0 if "
+              "loading is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
               "epochs are short."
         : !l->by_workers && wait_ns < short_load_ns
             ? "Loading is short: handing batches over between processes would take as long. Use "
@@ -161,7 +161,7 @@ bool marey__find_input_bound(const struct marey__diagnosis *d, struct marey__fin
     snprintf(out->statement.claim, sizeof out->statement.claim,
              "Input-bound: training waits for data %s%.0f %% of each step (%s of %s)%s.",
              is_untraced ? "at most " : "", share * 100, wait, step,
-             is_untraced ? "; what the GPU does meanwhile was not traced" : "");
+             is_untraced ? "; GPU activity meanwhile was not traced" : "");
     snprintf(out->detail, sizeof out->detail, "of loading, %s.", where_of(&l));
     put_action(d, &l, share * step_ns, out->statement.action, sizeof out->statement.action);
     if (l.by_workers && l.start_share >= least_start)

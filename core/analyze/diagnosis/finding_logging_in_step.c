@@ -41,7 +41,7 @@ bool marey__find_logging_in_step(const struct marey__diagnosis *d, struct marey_
     snprintf(out->detail, sizeof out->detail, "of logging.");
     marey__finding_add_io(facts, facts->system.io_logged_ns, out);
     snprintf(out->statement.action, sizeof out->statement.action,
-             "Log once in many steps, log less, or collect values as tensors and write them "
+             "Log less often, log less, or collect values as tensors and write them "
              "between epochs.");
     return true;
 }

@@ -84,7 +84,7 @@ static bool find_gpu(const struct marey__trainer *t, struct marey__finding *out)
                  "GPU memory near the limit: torch reserves %.0f %% of the %s of GPU %ld (%s).",
                  (double)peak->reserved / (double)peak->total * 100, limit, peak->device, when);
     snprintf(out->statement.action, sizeof out->statement.action,
-             "Use a smaller batch, activation checkpointing or bf16; against fragmentation, set "
+             "Use a smaller batch, activation checkpointing or bf16; to reduce fragmentation, set "
              "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
     out->is_severe = n_refused > 0;
     out->trainer = t->info->rank >= 0 ? t : NULL;

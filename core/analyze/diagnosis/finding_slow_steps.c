@@ -203,7 +203,7 @@ static const struct {
          "torch.inference_mode().",
          MAREY__FACT_EVALUATION},
     [MAREY__OCCASIONAL_LOGGING] = {"logging-in-step", "logs",
-                                   "Log less often or less, or let a thread write it.",
+                                   "Log less, log less often, or write logs in a thread.",
                                    MAREY__FACT_LOGGING},
     [MAREY__OCCASIONAL_GC] = {"gc-pauses", "collects garbage", marey__gc_action, MAREY__FACT_OTHER},
     [MAREY__OCCASIONAL_OUTLIER] =

@@ -52,7 +52,7 @@ bool marey__find_sync_bound(const struct marey__diagnosis *d, struct marey__find
                  ".to(device, non_blocking=True).");
     else
         snprintf(out->statement.action, sizeof out->statement.action,
-                 "Keep the value on the GPU: call .item(), .cpu() or print once in many steps, or "
+                 "Keep the value on the GPU: call .item(), .cpu() or print rarely, or "
                  "after the next "
                  "step is launched.");
     return true;

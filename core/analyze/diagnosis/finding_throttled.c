@@ -25,11 +25,11 @@ static const struct {
      "work to another node until it is fixed."},
     {0x20, "heat (software slowdown)",
      "Check cooling and the temperature limits of the GPU (nvidia-smi -q -d TEMPERATURE)."},
-    {0x80 | 0x8 | 0x10, "another reason than heat and the power cap",
+    {0x80 | 0x8 | 0x10, "neither heat nor the power cap",
      "Check the power supply of the node, and nvidia-smi -q -d PERFORMANCE for the reason."},
     {0x4, "the power cap",
      "Compare the power limit with its default (nvidia-smi -q -d POWER); at the default, the GPU "
-     "does what it can."},
+     "runs as fast as it can."},
 };
 enum { REASONS = MAREY__COUNT_OF(reasons), POWER = REASONS - 1 };
 

@@ -335,7 +335,7 @@ static void put_notes(const struct path *path, bool wants_steps, marey_table *in
         [UNTRACED] = "steps without GPU tracing or a launch, excluded",
         [WINDOWS] = "processes without steps, excluded",
         [UNLINKED] =
-            "GPU activity with an unknown launch, before which the path may be unexplained",
+            "GPU activity with an unknown launch; the path before it may be unexplained",
         [INFERRED] =
             "waits of a stream for another one, inferred from times as event waits are unknown",
         [LOST] = "lost events, where the path may be wrong",
