@@ -97,8 +97,8 @@ static void put_action(const struct marey__diagnosis *d, const struct loading *l
               "use num_workers=0."
         : l->is_handing_over
             ? "Workers are fast enough, but handing over batches is slow: use num_workers=0 if "
-              "loading is fast, hand over fewer and larger tensors, or set persistent_workers=True where "
-              "epochs are short."
+              "loading is fast, hand over fewer and larger tensors, or set "
+              "persistent_workers=True where epochs are short."
         : !l->by_workers && wait_ns < short_load_ns
             ? "Loading is short: handing batches over between processes would take as long. Use "
               "larger batches, or index tensors without a DataLoader."
