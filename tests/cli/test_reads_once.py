@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections import Counter
 
@@ -34,9 +35,10 @@ def test_each_block_is_decoded_once(marey, tmp_path, build_dir):
     (tmp_path / "train.py").write_text(PROGRAM)
     done = marey("run", "-q", "-o", "all.marey", sys.executable, "train.py", timeout=120)
     assert done.returncode == 0, done.stderr
+    library = shutil.copy(build_dir / "tests" / "standin" / "count_blocks.so", tmp_path)  # LD_PRELOAD ends at a blank
     for how in ([], ["--json"], ["--html", "page.html"]):
         counts = tmp_path / f"counts{len(how)}"
-        env = {"LD_PRELOAD": str(build_dir / "tests" / "standin" / "count_blocks.so"), "COUNT_BLOCKS": str(counts)}
+        env = {"LD_PRELOAD": str(library), "COUNT_BLOCKS": str(counts)}
         done = marey("report", "all.marey", *how, env=env)
         assert done.returncode == 0, done.stderr
         decoded = Counter(counts.read_text().split())

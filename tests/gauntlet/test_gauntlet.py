@@ -9,7 +9,7 @@ from catalog import SLOW, Healthy, Slow
 
 from gauntlet import all_programs, is_fixed_silent, judge_healthy, judge_slow, missing, planted_in, source_of, wilson
 
-FAST = {"spelling.py": "", "vocabulary_list.py": "", "csv_accelerate.py": "--rows 1300", "ddp_metrics.py": ""}
+FAST = {"spelling.py": "", "vocabulary_list.py": "", "csv_accelerate.py": "--rows 1300"}
 FAST_HEALTHY = (
     Healthy("heat_healthy.py", "1500 500", ("numpy",)),
     Healthy("hash_healthy.py", "150 sha256", ()),

@@ -221,6 +221,7 @@ def test_imports_are_not_io_bound(tmp_path):
     assert "io-bound" not in ids(tmp_path, IMPORTS)
 
 
+@pytest.mark.slow
 @pytest.mark.needs_torch
 def test_a_risk_that_is_not_severe_comes_after_findings_of_time(tmp_path):
     program = tmp_path / "program.py"

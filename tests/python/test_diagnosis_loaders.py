@@ -83,6 +83,7 @@ for epoch in range(20):
 """
 
 
+@pytest.mark.slow
 def test_idle_workers_that_are_started_in_each_epoch(tmp_path):
     diagnosis, findings, printed = run(tmp_path, RESTARTS)
     found = findings["input-bound"]

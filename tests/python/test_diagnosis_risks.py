@@ -66,7 +66,7 @@ def test_a_hot_gpu_is_found_with_its_share(tmp_path):
     assert 0.5 < finding["share"] < 0.95  # of some eight readings, three of four
     claim = finding["claim"]
     assert "the clocks of GPU 1 (" in claim and "GPU 0" not in claim
-    assert "to 1200 MHz on average (at most 1980 MHz were seen)" in claim and "heat (hardware slowdown)" in claim
+    assert "to 1200 MHz on average (highest reading: 1980 MHz)" in claim and "heat (hardware slowdown)" in claim
 
 
 def test_a_gpu_that_is_hot_from_the_beginning(tmp_path):

@@ -48,7 +48,7 @@ def work(n):
 for step in range(60):
     with marey.iteration():
         with marey.phase("data"):
-            work(60_000)
+            work(240_000)
         with marey.phase("forward"):
             work(20_000)
 """

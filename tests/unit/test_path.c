@@ -104,7 +104,7 @@ static void of_overlapping_streams_the_last_to_end_counts(void **state)
     expect(f, "other host", "(no range)", 10);
     expect_nothing_else(f);
     assert_non_null(strstr(table_cell(table_of(f, "notes"), 0, "text").as.text,
-                           "inferred from times as event waits are unknown: 2"));
+                           "inferred from times because event waits are not recorded: 2"));
 }
 
 /* A queued copy, and one that blocks its call. */

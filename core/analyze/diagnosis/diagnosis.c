@@ -178,9 +178,8 @@ static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
     put_shares(f, text, size, &len);
     put_device(device, text, size, &len);
     if (f->device.is_untypical)
-        marey__append(
-            text, size, &len,
-            " GPU activity is unknown: the few steps that were traced are not typical.");
+        marey__append(text, size, &len,
+                      " GPU activity is unknown: the few steps that were traced are not typical.");
     else if (f->has_device && f->device.traced_ns == 0)
         marey__append(text, size, &len, " GPU activity is unknown: no step was traced.");
     if (!f->is_imported)

@@ -92,7 +92,7 @@ bool marey__find_throttled(const struct marey__diagnosis *d, struct marey__findi
     snprintf(out->statement.claim, sizeof out->statement.claim,
              "Throttled: the clocks of %.*s%s (%s) are reduced for %.0f %% of the time in steps, "
              "to %.0f MHz "
-             "on average (at most %.0f MHz were seen). The reason is %s.",
+             "on average (highest reading: %.0f MHz). The reason is %s.",
              end != NULL ? (int)(end - gpu->name) : 32, gpu->name, others, gpu->host,
              worst.share * 100, worst.mhz, gpu->highest_mhz, reasons[worst.reason].name);
     snprintf(out->statement.action, sizeof out->statement.action, "%s", reasons[worst.reason].action);

@@ -334,10 +334,9 @@ static void put_notes(const struct path *path, bool wants_steps, marey_table *in
     static const char *const texts[N] = {
         [UNTRACED] = "steps without GPU tracing or a launch, excluded",
         [WINDOWS] = "processes without steps, excluded",
-        [UNLINKED] =
-            "GPU activity with an unknown launch; the path before it may be unexplained",
+        [UNLINKED] = "GPU activity with an unknown launch; the path before it may be unexplained",
         [INFERRED] =
-            "waits of a stream for another one, inferred from times as event waits are unknown",
+            "waits between streams, inferred from times because event waits are not recorded",
         [LOST] = "lost events, where the path may be wrong",
     };
     uint64_t counts[N] = {0};
